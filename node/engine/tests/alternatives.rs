@@ -7,11 +7,11 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, search};
 use quorate_model::{SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, &[records.len()], &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, records, &[records.len()], &WordLists::default(), ReadySizes::default())
 }
 /// Records of titles, their ids being letters in order.
 fn titles(titles: &[&str]) -> Vec<Value> {
@@ -118,16 +118,16 @@ fn words_are_joined_and_cut() {
 }
 
 /// A shard of titles with synonyms; plurals and stop words are those given.
-fn spoken(titles_given: &[&str], synonyms: Value) -> Shard {
+fn with_synonyms(titles_given: &[&str], synonyms: Value) -> Shard {
     let settings = json!({"searchableAttributes": ["title"]});
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    let spoken = Spoken {
+    let word_lists = WordLists {
         synonyms: synonyms.as_array().unwrap().clone(),
         plurals: vec![vec!["foot".into(), "feet".into()], vec!["shoe".into(), "shoes".into()]],
         stop_words: ["the", "of", "in"].map(String::from).to_vec(),
     };
     let records = titles(titles_given);
-    Shard::new(settings, &records, &[records.len()], &spoken, ReadySizes::default())
+    Shard::new(settings, &records, &[records.len()], &word_lists, ReadySizes::default())
 }
 #[test]
 fn synonyms_stand_for_words() {
@@ -262,7 +262,7 @@ fn synonyms_stand_for_words() {
             "",
         ),
     ] {
-        let shard = spoken(titles, synonyms.clone());
+        let shard = with_synonyms(titles, synonyms.clone());
         assert_eq!(ranked(&ask(&shard, &with_info(request.clone()))), expected, "{rule} {request}");
     }
 }
@@ -278,7 +278,7 @@ fn synonyms_are_shown_as_the_query_has_them() {
         ("trousers", "trousers", "<em>trousers</em>"),
         ("trousersuit", "trousers", "<em>trousers</em>uit"),
     ] {
-        let shard = spoken(&[title], synonyms.clone());
+        let shard = with_synonyms(&[title], synonyms.clone());
         let hits = hits(&ask(&shard, &json!({"query": query, "replaceSynonymsInHighlight": true})));
         assert_eq!(hits[0]["_highlightResult"]["title"]["value"], json!(expected), "{query} in {title}");
     }
@@ -299,7 +299,7 @@ fn placeholders_are_found_by_their_replacements_alone() {
         ("Vec<street_name>", "fleet", ""),
         ("<b>bold</b> a < b > c", "bold b", "<<em>b</em>><em>bold</em></<em>b</em>> a < <em>b</em> > c"),
     ] {
-        let shard = spoken(&[title], street.clone());
+        let shard = with_synonyms(&[title], street.clone());
         let hits = hits(&ask(&shard, &json!({"query": query})));
         let shown = hits.first().map_or(json!(""), |hit| hit["_highlightResult"]["title"]["value"].clone());
         assert_eq!(shown, json!(expected), "{query} in {title}");
@@ -337,7 +337,7 @@ fn broad_queries_give_words_up() {
         ),
         (&["foot"], json!({"query": "foot x house ", "naturalLanguages": ["en"]}), "a:0011"),
     ] {
-        let shard = spoken(titles, none.clone());
+        let shard = with_synonyms(titles, none.clone());
         assert_eq!(ranked(&ask(&shard, &with_info(request.clone()))), expected, "{request}");
     }
 }
@@ -370,7 +370,7 @@ fn what_was_looked_for_is_explained() {
         {"type": "altcorrection1", "word": "shoe", "corrections": ["boot"]},
         {"type": "synonym", "synonyms": ["shoe", "clog"]},
     ]);
-    let shard = spoken(&["leg wear shoehouse", "sh oe"], synonyms);
+    let shard = with_synonyms(&["leg wear shoehouse", "sh oe"], synonyms);
     let request = json!({
         "query": "the shoe house -garden", "ignorePlurals": true, "removeStopWords": true, "advancedSyntax": true,
         "optionalWords": "house", "explain": ["match.alternatives"]
@@ -432,7 +432,7 @@ fn what_matched_in_any_way_is_marked() {
         ("my top", "shirt", "my <em>top</em>", "full", json!(["shirt"])),
         ("my wifi", "wi fi my", "<em>my</em> <em>wifi</em>", "full", json!(["wi", "fi", "my"])),
     ] {
-        let shard = spoken(
+        let shard = with_synonyms(
             &[title],
             json!([
                 {"type": "synonym", "synonyms": ["pants", "trousers", "leg wear"]},

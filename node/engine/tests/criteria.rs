@@ -6,11 +6,11 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, Selection, browse, matching_ids, search, search_facet};
 use quorate_model::{FacetHits, Result, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 
 fn shard(settings: Value, records: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, &[records.len()], &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, records, &[records.len()], &WordLists::default(), ReadySizes::default())
 }
 fn params(value: Value) -> SearchParams {
     SearchParams::from_json(value.as_object().unwrap()).unwrap()
@@ -415,7 +415,7 @@ fn browse_walks_through_everything_once() {
         (0..50).map(|i| json!({"objectID": format!("{i:02}"), "n": i % 7, "t": if i % 2 == 0 { "even" } else { "odd" }})).collect();
     let settings = json!({"customRanking": ["asc(n)"]});
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    let shard = Shard::new(settings, &records, &[20, 17, 13], &Spoken::default(), ReadySizes::default());
+    let shard = Shard::new(settings, &records, &[20, 17, 13], &WordLists::default(), ReadySizes::default());
     for (request, expected) in
         [(json!({"hitsPerPage": 7}), 50), (json!({"query": "even", "hitsPerPage": 5}), 25), (json!({}), 50)]
     {

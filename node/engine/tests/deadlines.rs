@@ -6,7 +6,7 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, browse, search, search_facet};
 use quorate_model::{ErrorKind, FacetHits, Result, Rule, SearchParams, SearchResults, Settings, Synonym};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, WordLists};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ const RECORDS: usize = 3_000;
 fn shard(settings: Value, records: Vec<Value>) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let batches = [records.len()];
-    Shard::new(settings, &records, &batches, &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, &records, &batches, &WordLists::default(), ReadySizes::default())
 }
 fn limits(deadline: Instant) -> SearchLimits {
     SearchLimits {

@@ -10,7 +10,7 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, search};
 use quorate_model::{Rule, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 use std::sync::Arc;
 
 /// An index in the making.
@@ -18,7 +18,7 @@ use std::sync::Arc;
 struct Script {
     settings: Value,
     records: Vec<Value>,
-    spoken: Spoken,
+    word_lists: WordLists,
     rules: Vec<Arc<Rule>>,
     built: Option<Shard>,
 }
@@ -30,7 +30,7 @@ impl Script {
                 settings,
                 &self.records,
                 &[self.records.len()],
-                &self.spoken,
+                &self.word_lists,
                 ReadySizes::default(),
             );
             let rules = RuleSet::new(&self.rules, &[], &shard.configuration.schema);
@@ -110,7 +110,7 @@ fn run(name: &str, text: &str) -> usize {
         match word {
             "settings" => script = Script { settings: document, ..Script::default() },
             "record" => script.records.push(document),
-            "synonym" => script.spoken.synonyms.push(document),
+            "synonym" => script.word_lists.synonyms.push(document),
             "rule" => {
                 let id = document["objectID"].as_str().unwrap();
                 let rule = Rule::parse_body(document.to_string().as_bytes(), id).unwrap();

@@ -6,7 +6,7 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, search};
 use quorate_model::{SearchParams, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 
 /// Records with these names, numbered from 0.
 fn shard(mut settings: Value, names: &[&str]) -> Shard {
@@ -14,7 +14,7 @@ fn shard(mut settings: Value, names: &[&str]) -> Shard {
     let records: Vec<Value> =
         names.iter().enumerate().map(|(i, name)| json!({"objectID": i.to_string(), "name": name})).collect();
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, &records, &[records.len()], &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, &records, &[records.len()], &WordLists::default(), ReadySizes::default())
 }
 /// The shown names of the hits, in the order of their numbers.
 fn found(shard: &Shard, query: &str) -> String {

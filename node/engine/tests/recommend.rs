@@ -6,13 +6,13 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{Scratch, SearchLimits, recommend};
 use quorate_model::{Candidates, RecommendModel, Recommendation, SearchParams, SearchResults, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 fn shard(settings: Value, records: &[Value], batches: &[usize]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, records, batches, &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, records, batches, &WordLists::default(), ReadySizes::default())
 }
 fn params(value: Value) -> Box<SearchParams> {
     Box::new(SearchParams::from_json(value.as_object().unwrap()).unwrap())

@@ -14,7 +14,7 @@ use quorate_model::{
     Settings,
 };
 use serde_json::{Value, json};
-use shard::{Shard, Spoken, limits};
+use shard::{Shard, WordLists, limits};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,7 +29,7 @@ fn shop() -> Shard {
         json!({"objectID": "rope"}),
     ];
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
-    Shard::new(settings, &records, &[3, 1], &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, &records, &[3, 1], &WordLists::default(), ReadySizes::default())
 }
 
 #[test]

@@ -7,7 +7,7 @@ use quorate_engine::index::ReadySizes;
 use quorate_engine::{RuleSet, Scratch, SearchLimits, search};
 use quorate_model::{Rule, SearchParams, Settings};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, WordLists};
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -22,7 +22,7 @@ static SHARD: LazyLock<Shard> = LazyLock::new(|| {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let record = |(i, brand): (usize, &&str)| json!({"objectID": i.to_string(), "brand": brand});
     let records: Vec<Value> = BRANDS.iter().enumerate().map(record).collect();
-    Shard::new(settings, &records, &[2, 2], &Spoken::default(), ReadySizes::default())
+    Shard::new(settings, &records, &[2, 2], &WordLists::default(), ReadySizes::default())
 });
 
 /// A condition as the obvious matcher sees it; `*` in the pattern is any brand.

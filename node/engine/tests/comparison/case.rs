@@ -3,7 +3,7 @@
 use super::history::Event;
 use super::places;
 use super::queries::query;
-use super::shard::Spoken;
+use super::shard::WordLists;
 use super::texts::{Script, disguise, text};
 use quorate_engine::index::ReadySizes;
 use quorate_model::chance::Chance;
@@ -52,7 +52,7 @@ pub struct Case {
     /// Results that have to share a number of words before fewer words are let in.
     pub results_per_level: u64,
     pub queries: Vec<Query>,
-    pub spoken: Spoken,
+    pub word_lists: WordLists,
     /// What segments hold ready: the usual sizes need more records than there are.
     pub ready: ReadySizes,
 }
@@ -123,9 +123,10 @@ pub fn random_case(chance: &mut Chance, records_max: u64) -> Case {
     let keeps_all = script == Script::German;
     let ids = |often| if keeps_all { Ids::Unique } else { Ids::Repeated { often, below: count } };
     // what stands for foreign words is a matter of their own tests
-    let spoken = if script == Script::Latin { spoken(chance, &words) } else { Spoken::default() };
+    let word_lists =
+        if script == Script::Latin { draw_word_lists(chance, &words) } else { WordLists::default() };
     let mut in_texts = words.clone();
-    if spoken.synonyms.iter().any(|synonym| synonym["type"] == "placeholder") {
+    if word_lists.synonyms.iter().any(|synonym| synonym["type"] == "placeholder") {
         in_texts.extend([PLACEHOLDER.to_string(), PLACEHOLDER.to_string()]);
     }
     let mut records: Vec<Value> = (0..count).map(|i| record(chance, &in_texts, i, ids(8))).collect();
@@ -136,7 +137,7 @@ pub fn random_case(chance: &mut Chance, records_max: u64) -> Case {
     let all = |events: Vec<Event>| -> Vec<Event> {
         events.into_iter().filter(|event| !keeps_all || !matches!(event, Event::Delete(_))).collect()
     };
-    let queries = (0..QUERIES).map(|_| query(chance, script, &words, &spoken, &settings)).collect();
+    let queries = (0..QUERIES).map(|_| query(chance, script, &words, &word_lists, &settings)).collect();
     let orders = [json!(["desc(price)"]), json!(["asc(rare)", "desc(brand)"]), json!(["desc(flag)"])];
     let second_order = chance.once_in(5).then(|| chance.pick(&orders).clone());
     let ready = *chance.pick(&READY);
@@ -148,7 +149,7 @@ pub fn random_case(chance: &mut Chance, records_max: u64) -> Case {
         second_order,
         results_per_level: *chance.pick(&[2, 5, 1_000]),
         queries,
-        spoken,
+        word_lists,
         ready,
     }
 }
@@ -195,10 +196,10 @@ fn changes(chance: &mut Chance, count: usize) -> Vec<Event> {
     }
     events
 }
-fn spoken(chance: &mut Chance, words: &[String]) -> Spoken {
-    let mut spoken = Spoken::default();
+fn draw_word_lists(chance: &mut Chance, words: &[String]) -> WordLists {
+    let mut word_lists = WordLists::default();
     if chance.once_in(3) {
-        return spoken;
+        return word_lists;
     }
     let member = |chance: &mut Chance| match chance.below(3) {
         0 => format!("{} {}", chance.pick(words), chance.pick(words)),
@@ -206,7 +207,7 @@ fn spoken(chance: &mut Chance, words: &[String]) -> Spoken {
     };
     for _ in 0..chance.below(5) {
         let members: Vec<String> = (0..1 + chance.below(3)).map(|_| member(chance)).collect();
-        spoken.synonyms.push(match chance.below(7) {
+        word_lists.synonyms.push(match chance.below(7) {
             6 => json!({"type": "placeholder", "placeholder": PLACEHOLDER, "replacements": members}),
             0 | 1 => json!({"type": "onewaysynonym", "input": member(chance), "synonyms": members}),
             2 => json!({
@@ -222,10 +223,10 @@ fn spoken(chance: &mut Chance, words: &[String]) -> Spoken {
     rest.dedup();
     for _ in 0..chance.below(4) {
         let set = (0..2 + chance.below(2)).map(|_| rest.remove(chance.below(rest.len() as u64) as usize));
-        spoken.plurals.push(set.collect());
+        word_lists.plurals.push(set.collect());
     }
-    spoken.stop_words = (0..chance.below(6)).map(|_| chance.pick(words).clone()).collect();
-    spoken
+    word_lists.stop_words = (0..chance.below(6)).map(|_| chance.pick(words).clone()).collect();
+    word_lists
 }
 fn record(chance: &mut Chance, words: &[String], number: usize, ids: Ids) -> Value {
     let id = match ids {

@@ -38,7 +38,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
     let case = random_case(&mut chance, if seed.is_multiple_of(MANY_EVERY) { MANY } else { FEW });
     let settings = Settings::from_document(&case.settings).expect("the settings are valid");
     let mut incoming = case.records.iter();
-    let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.spoken, case.ready);
+    let mut shard = Shard::after(settings, &mut incoming, &case.events, &case.word_lists, case.ready);
     let keys = case.second_order.as_ref().map(|keys| {
         let document = json!({"customRanking": keys});
         let settings = Settings::from_document(document.as_object().unwrap()).expect("the keys are valid");
@@ -64,7 +64,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
                 disagree(seed, number, "the view before", &case, query, &found, &answered);
             }
         }
-        let ranker = Ranker::new(&settings, query, &case.spoken)
+        let ranker = Ranker::new(&settings, query, &case.word_lists)
             .with_second_order(keys.as_deref())
             .with_results_per_level(case.results_per_level);
         let Some(expected) = ranker.answer(&records, page_of(query).1) else { continue };
@@ -111,7 +111,7 @@ fn disagree(seed: u64, number: usize, way: &str, case: &Case, query: &Query, fou
         json!(case.surviving(number)),
         case.events,
         case.second_order,
-        case.spoken,
+        case.word_lists,
         lines(found),
         lines(wanted),
     );
@@ -148,7 +148,7 @@ fn browsed(
     if query.params.get("typoTolerance").is_some_and(Value::is_string) {
         query.params.insert("typoTolerance".into(), true.into());
     }
-    (ids, Ranker::new(shard.configuration.settings(), &query, &case.spoken).browse(records))
+    (ids, Ranker::new(shard.configuration.settings(), &query, &case.word_lists).browse(records))
 }
 /// The first hit of the page and its length.
 fn page_of(query: &Query) -> (u64, u64) {

@@ -2,7 +2,7 @@
 
 use super::case::{Case, Part, Query};
 use super::ranker::Ranker;
-use super::shard::{Shard, Spoken, limits};
+use super::shard::{Shard, WordLists, limits};
 use quorate_engine::{Scratch, search_facet};
 use quorate_model::chance::Chance;
 use quorate_model::{SearchParams, Settings};
@@ -43,7 +43,7 @@ pub fn wanted(
     }
     let parts = typed.split(' ').filter(|word| !word.is_empty()).map(|word| Part::Word(word.to_string()));
     let typed = Query { parts: parts.collect(), filter: vec![], optional: vec![], params, is_similar: false };
-    let ranker = Ranker::new(settings, &typed, &NOTHING_SPOKEN);
+    let ranker = Ranker::new(settings, &typed, &NO_WORD_LISTS);
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for record in records.iter().filter(|record| matched.iter().any(|id| record["objectID"] == id.as_str())) {
         if let Some(brand) = record["brand"].as_str() {
@@ -60,7 +60,7 @@ pub fn wanted(
     hits.truncate(most as usize);
     hits
 }
-static NOTHING_SPOKEN: Spoken = Spoken { synonyms: vec![], plurals: vec![], stop_words: vec![] };
+static NO_WORD_LISTS: WordLists = WordLists { synonyms: vec![], plurals: vec![], stop_words: vec![] };
 /// What somebody may type to find a brand.
 pub fn random_text(chance: &mut Chance, case: &Case) -> String {
     let brand = chance.pick(&case.brands()).to_lowercase();

@@ -1,6 +1,6 @@
 //! What has happened to a shard before it is asked: records come and go, segments are merged and built anew.
 
-use super::shard::{Shard, Spoken};
+use super::shard::{Shard, WordLists};
 use quorate_engine::index::{MergeGoal, MergeState, ReadySizes};
 use quorate_model::Settings;
 use serde_json::Value;
@@ -25,13 +25,13 @@ impl Shard {
         settings: Settings,
         records: &mut Iter<'_, Value>,
         events: &[Event],
-        spoken: &Spoken,
+        word_lists: &WordLists,
         ready: ReadySizes,
     ) -> Shard {
         let is_rebuilt = events.contains(&Event::Rebuild);
         let at_first = if is_rebuilt { Settings::default() } else { settings.clone() };
-        let mut shard = Shard::new(at_first, &[], &[], spoken, ready);
-        shard.configuration = spoken.configuration(Arc::new(settings));
+        let mut shard = Shard::new(at_first, &[], &[], word_lists, ready);
+        shard.configuration = word_lists.configuration(Arc::new(settings));
         shard.go_on(records, events);
         shard
     }

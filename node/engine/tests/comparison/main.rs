@@ -27,11 +27,11 @@ mod readings;
 mod relevant;
 #[path = "../shard/mod.rs"]
 mod shard;
-mod spoken;
 mod texts;
 mod tokens;
 mod typo;
 mod wanted;
+mod word_lists;
 
 use compare::{Tally, compare_seed};
 use std::panic::{AssertUnwindSafe, catch_unwind};

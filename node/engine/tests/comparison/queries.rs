@@ -2,7 +2,7 @@
 
 use super::case::{Atom, BRANDS, Part, Query, Test};
 use super::places;
-use super::shard::Spoken;
+use super::shard::WordLists;
 use super::texts::{Script, misspelt};
 use quorate_model::chance::Chance;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ pub fn query(
     chance: &mut Chance,
     script: Script,
     words: &[String],
-    spoken: &Spoken,
+    word_lists: &WordLists,
     settings: &Map<String, Value>,
 ) -> Query {
     let mut params = Map::new();
@@ -26,8 +26,8 @@ pub fn query(
             2 => Part::Phrase((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
             3 => Part::Excluded((0..1 + chance.below(2)).map(|_| chance.pick(words).clone()).collect()),
             _ => {
-                let typed = match chance.once_in(4) && !spoken.synonyms.is_empty() {
-                    true => spoken_word(chance, spoken),
+                let typed = match chance.once_in(4) && !word_lists.synonyms.is_empty() {
+                    true => word_of_lists(chance, word_lists),
                     false => query_word(chance, script, words),
                 };
                 parts.extend(typed.split(' ').map(|word| Part::Word(word.to_string())));
@@ -162,8 +162,8 @@ fn showing(chance: &mut Chance, params: &mut Map<String, Value>) {
     }
 }
 /// A word or phrase that stands for another one, now and then only its beginning.
-fn spoken_word(chance: &mut Chance, spoken: &Spoken) -> String {
-    let synonym = chance.pick(&spoken.synonyms);
+fn word_of_lists(chance: &mut Chance, word_lists: &WordLists) -> String {
+    let synonym = chance.pick(&word_lists.synonyms);
     let lists = ["synonyms", "corrections", "replacements"]
         .map(|name| synonym[name].as_array().cloned().unwrap_or_default());
     let single = ["input", "word"].iter().map(|name| synonym[name].clone()).filter(|text| !text.is_null());

@@ -6,11 +6,11 @@ use super::places::Around;
 use super::proximity::Join;
 use super::readings::{READINGS_MAX, Reading};
 use super::relevant;
-use super::shard::Spoken;
-use super::spoken::{is_english_among, speak};
+use super::shard::WordLists;
 use super::tokens::{Token, numbers_of};
 use super::typo::Match;
 use super::wanted::{Step, Wanted, wanted};
+use super::word_lists::{apply_word_lists, is_english_among};
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, SortKey};
 use serde_json::{Map, Value, json};
@@ -97,10 +97,10 @@ pub fn flag(params: &Map<String, Value>, name: &str) -> bool {
 }
 
 impl<'a> Ranker<'a> {
-    pub fn new(settings: &'a Settings, query: &'a Query, spoken: &Spoken) -> Ranker<'a> {
+    pub fn new(settings: &'a Settings, query: &'a Query, word_lists: &WordLists) -> Ranker<'a> {
         let (mut words, excluded) = wanted(settings, query);
-        let synonyms = speak(&mut words, spoken, &query.params, query.is_similar);
-        let stop_words = if is_english_among(&query.params) { spoken.stop_words.clone() } else { vec![] };
+        let synonyms = apply_word_lists(&mut words, word_lists, &query.params, query.is_similar);
+        let stop_words = if is_english_among(&query.params) { word_lists.stop_words.clone() } else { vec![] };
         let about = About {
             searched: numbers_of(settings, query, "restrictSearchableAttributes"),
             without_typos: numbers_of(settings, query, "disableTypoToleranceOnAttributes"),

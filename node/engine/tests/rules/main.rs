@@ -9,7 +9,7 @@ use quorate_engine::{RuleSet, Scratch, SearchLimits, search, search_facet};
 use quorate_model::params::Forced;
 use quorate_model::{Rule, SearchParams, SearchResults, Settings, Synonym};
 use serde_json::{Value, json};
-use shard::{Shard, Spoken};
+use shard::{Shard, WordLists};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -30,17 +30,17 @@ fn synonyms(documents: &[Value]) -> Vec<Arc<Synonym>> {
     documents.iter().enumerate().map(synonym).collect()
 }
 /// An index with rules; every record in a segment of its own shows that segments do not matter.
-fn index(settings: Value, records: &[Value], documents: &[Value], spoken: &[Value]) -> Shard {
+fn index(settings: Value, records: &[Value], documents: &[Value], synonym_bodies: &[Value]) -> Shard {
     let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
     let half = records.len() / 2;
     let mut shard = Shard::new(
         settings,
         records,
         &[half, records.len() - half],
-        &Spoken::default(),
+        &WordLists::default(),
         ReadySizes::default(),
     );
-    let set = RuleSet::new(&rules(documents), &synonyms(spoken), &shard.configuration.schema);
+    let set = RuleSet::new(&rules(documents), &synonyms(synonym_bodies), &shard.configuration.schema);
     shard.configuration.rules = Arc::new(set);
     shard
 }
@@ -92,7 +92,7 @@ fn c10_2_conditions_hold_or_not() {
         condition.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         condition
     };
-    let spoken = [
+    let synonym_bodies = [
         json!({"type": "synonym", "synonyms": ["trousers", "pants", "leg wear"]}),
         json!({"type": "onewaysynonym", "input": "tablet", "synonyms": ["ipad", "i pad pro"]}),
         json!({"type": "altcorrection1", "word": "fone", "corrections": ["phone"]}),
@@ -150,7 +150,7 @@ fn c10_2_conditions_hold_or_not() {
         (with("is", "ipad", json!({"alternatives": true})), vec!["tablet", "ipad"], vec!["i pad pro"]),
         (with("is", "tablet", json!({"alternatives": true})), vec!["tablet", "tabelt"], vec!["ipad"]),
     ] {
-        let shard = index(shop(), &brands(), &[when(condition.clone())], &spoken);
+        let shard = index(shop(), &brands(), &[when(condition.clone())], &synonym_bodies);
         for (queries, expected) in [(holds, "r0"), (fails, "")] {
             for query in queries {
                 assert_eq!(applied(&shard, json!({"query": query})), expected, "{condition} {query:?}");

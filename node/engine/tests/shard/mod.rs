@@ -24,16 +24,16 @@ pub fn limits() -> SearchLimits {
     }
 }
 
-/// What stands for what, and what says little.
+/// Synonyms, plurals and stop words: what stands for what, and what says little.
 #[derive(Clone, Debug, Default)]
-pub struct Spoken {
+pub struct WordLists {
     /// Documents without ids.
     pub synonyms: Vec<Value>,
     /// Sets of forms of one word.
     pub plurals: Vec<Vec<String>>,
     pub stop_words: Vec<String>,
 }
-impl Spoken {
+impl WordLists {
     /// With these settings, and nothing else.
     pub fn configuration(&self, settings: Arc<Settings>) -> Configuration {
         let synonym = |(i, document): (usize, &Value)| {
@@ -65,18 +65,18 @@ pub struct Shard {
     _folder: tempfile::TempDir,
 }
 impl Shard {
-    /// Puts the records and publishes after each batch. Synonyms, plurals and stop words are those spoken, no others.
+    /// Puts the records and publishes after each batch. Synonyms, plurals and stop words are those of `word_lists`, no others.
     pub fn new(
         settings: Settings,
         records: &[Value],
         batches: &[usize],
-        spoken: &Spoken,
+        word_lists: &WordLists,
         ready: ReadySizes,
     ) -> Shard {
         let settings = Arc::new(settings);
         let folder = tempfile::tempdir().unwrap();
         let options = WriterOptions { memory_bytes: 16 << 20, threads: 1, ready, ..WriterOptions::default() };
-        let configuration = spoken.configuration(settings);
+        let configuration = word_lists.configuration(settings);
         let files = Arc::new(RealFiles);
         let mut writer = ShardWriter::open(folder.path(), &configuration.schema, files, options).unwrap();
         let view = writer.publish().unwrap();

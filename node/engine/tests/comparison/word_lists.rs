@@ -1,14 +1,14 @@
 //! What else stands for the words of a query, and which of them say little? Plurals, synonyms, stop words (C§4.5, C§11).
 
-use super::shard::Spoken;
+use super::shard::WordLists;
 use super::wanted::{Other, Step, Wanted, chars, fixed};
 use serde_json::{Map, Value, json};
 
 /// Gives the words their other forms and synonyms, takes stop words out, and returns what stands for several words or is
 /// several words. `no_stop_words` says that stop words go although nobody asks for it.
-pub fn speak(
+pub fn apply_word_lists(
     words: &mut Vec<Wanted>,
-    spoken: &Spoken,
+    word_lists: &WordLists,
     params: &Map<String, Value>,
     no_stop_words: bool,
 ) -> Vec<Step> {
@@ -22,7 +22,7 @@ pub fn speak(
             continue;
         }
         let text = text_of(word);
-        let sets = spoken.plurals.iter().filter(|set| set.contains(&text));
+        let sets = word_lists.plurals.iter().filter(|set| set.contains(&text));
         let other = |form: &String| Other {
             text: chars(form),
             prefix: false,
@@ -34,15 +34,16 @@ pub fn speak(
     }
     let removed = english("removeStopWords")
         || (no_stop_words && all_languages && !params.contains_key("removeStopWords"));
-    let is_stop =
-        |word: &Wanted| removed && !word.prefix && !word.quoted && spoken.stop_words.contains(&text_of(word));
+    let is_stop = |word: &Wanted| {
+        removed && !word.prefix && !word.quoted && word_lists.stop_words.contains(&text_of(word))
+    };
     let mut stop: Vec<bool> = words.iter().map(is_stop).collect();
     if !stop.contains(&false) {
         stop.fill(false);
     }
     let steps = match params.get("synonyms") == Some(&json!(false)) {
         true => vec![],
-        false => synonyms(words, &stop, spoken, params),
+        false => synonyms(words, &stop, word_lists, params),
     };
     let mut kept = stop.iter();
     words.retain(|_| kept.next() == Some(&false));
@@ -63,9 +64,14 @@ fn as_exact(params: &Map<String, Value>, name: &str) -> bool {
     }
 }
 /// Looks up every stretch of the query, the longest first. Single words that stand for single words are added to them.
-fn synonyms(words: &mut [Wanted], stop: &[bool], spoken: &Spoken, params: &Map<String, Value>) -> Vec<Step> {
+fn synonyms(
+    words: &mut [Wanted],
+    stop: &[bool],
+    word_lists: &WordLists,
+    params: &Map<String, Value>,
+) -> Vec<Step> {
     let before = |place: usize| stop[..place].iter().filter(|stop| !**stop).count();
-    let meanings = meanings(spoken);
+    let meanings = meanings(word_lists);
     let mut steps = vec![];
     let typed = words.to_vec();
     for from in 0..words.len() {
@@ -127,9 +133,9 @@ struct Meaning {
     typos: u32,
     is_placeholder: bool,
 }
-fn meanings(spoken: &Spoken) -> Vec<Meaning> {
+fn meanings(word_lists: &WordLists) -> Vec<Meaning> {
     let mut all = vec![];
-    for synonym in &spoken.synonyms {
+    for synonym in &word_lists.synonyms {
         let list = |name: &str| -> Vec<String> {
             let texts = synonym[name].as_array().into_iter().flatten();
             texts.map(|text| text.as_str().unwrap().to_string()).collect()
