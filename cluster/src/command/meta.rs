@@ -70,7 +70,7 @@ pub enum MetaCommand {
         /// Its group.
         group: GroupId,
     },
-    /// gives up and tombstones a reserved incarnation.
+    /// Gives up and tombstones a reserved incarnation.
     AbandonCopy {
         /// The reserved incarnation.
         incarnation: Incarnation,

@@ -15,17 +15,13 @@ mod truth;
 mod world;
 
 use mutant::Mutant;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use quorate_model::seeds::{RunningSeed, caught, seeds};
 use world::{Counts, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 60_000;
 /// Seeds in which a planted bug must be found.
 const MUTANT_SEEDS: u64 = 120;
-
-fn variable(name: &str) -> Option<u64> {
-    std::env::var(name).ok().map(|text| text.parse().expect("a number"))
-}
 
 fn run(seed: u64, mutant: Option<Mutant>) -> Counts {
     let mut world = World::new(seed, mutant);
@@ -36,17 +32,11 @@ fn run(seed: u64, mutant: Option<Mutant>) -> Counts {
 
 #[test]
 fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
-    let from = variable("QUORATE_SIM_FROM").unwrap_or(0);
-    let count = variable("QUORATE_SIM_SEEDS").unwrap_or(3);
-    let mut all = Counts::default();
-    for seed in from..from + count {
-        match catch_unwind(AssertUnwindSafe(|| run(seed, None))) {
-            Ok(counts) => all += counts,
-            Err(panic) => {
-                eprintln!("to see it again: QUORATE_SIM_FROM={seed} QUORATE_SIM_SEEDS=1");
-                std::panic::resume_unwind(panic);
-            }
-        }
+    let (seeds, mut all) = (seeds(3), Counts::default());
+    let count = seeds.clone().count();
+    for seed in seeds {
+        let _seed = RunningSeed::new(seed, "--lib");
+        all += run(seed, None);
     }
     println!("{all:?}");
     let Counts { installed, failed, left, taken, removed, answers, damaged, named, late } = all;
@@ -56,15 +46,13 @@ fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
 
 #[test]
 fn planted_bugs_are_found() {
-    std::panic::set_hook(Box::new(|_| {}));
     let found: Vec<(Mutant, Option<u64>)> = Mutant::ALL
         .into_iter()
         .map(|mutant| {
-            let fails = |seed: &u64| catch_unwind(AssertUnwindSafe(|| run(*seed, Some(mutant)))).is_err();
+            let fails = |seed: &u64| caught(|| _ = run(*seed, Some(mutant))).is_some();
             (mutant, mutant.found_by().into_iter().chain(0..MUTANT_SEEDS).find(fails))
         })
         .collect();
-    drop(std::panic::take_hook());
     println!("{found:?}");
     assert!(found.iter().all(|(_, seed)| seed.is_some()), "{found:?}");
 }

@@ -2,9 +2,7 @@
 
 use super::level::LevelInForce;
 use super::{MetaState, RowChange};
-use crate::command::Joining;
-use crate::command::NodeState;
-use crate::command::Subject;
+use crate::command::{Joining, NodeState, Subject};
 use quorate_model::{GroupId, NodeId, level, limits};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;

@@ -5,8 +5,7 @@
 
 use super::core::{What, Work};
 use super::records::{Clusters, Deleting, Mirroring, fence};
-use crate::command::MetaCommand;
-use crate::command::{Looked, UserStep};
+use crate::command::{Looked, MetaCommand, UserStep};
 use crate::disk::Purpose;
 use crate::meta::Side;
 use crate::write::copies::REPEAT;

@@ -17,18 +17,16 @@ mod seat;
 mod settings;
 mod world;
 
-use crate::command::Joining;
-use crate::command::MetaCommand;
+use crate::command::{Joining, MetaCommand};
 use crate::meta::MetaState;
 use clients::Truth;
 use executor::{Executor, NOBODY};
 use mutant::Mutant;
+use quorate_model::seeds::{RunningSeed, caught, seeds};
 use quorate_model::{GroupId, IndexName, NodeId, UserId, level};
 use seat::AGAIN_MS;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
 use world::{Climate, Counts, FIRST_NODES, NODES, World};
 
 /// Virtual milliseconds of disturbance in one run.
@@ -40,26 +38,6 @@ const ROUGH_END_MS: u64 = 20_000;
 const END_MS: u64 = 900_000;
 /// Users, each with a writer and two readers.
 const USERS: [&str; 2] = ["jane", "roe"];
-
-/// Prints how to run a seed again when it fails.
-struct Seed(u64);
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() && !IS_EXPECTED.get() {
-            eprintln!(
-                "to see it again: QUORATE_SIM_FROM={} QUORATE_SIM_SEEDS=1 cargo test --workspace --lib -- \
-                 users::simulation::a_user",
-                self.0
-            );
-        }
-    }
-}
-
-fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let variable = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let from = variable("QUORATE_SIM_FROM").unwrap_or(0);
-    from..from + variable("QUORATE_SIM_SEEDS").unwrap_or(usual)
-}
 
 /// The first index.
 fn index() -> IndexName {
@@ -121,7 +99,7 @@ fn begin(seed: u64, climate: Climate, mutant: Option<Mutant>) -> (Arc<World>, Ex
 
 /// Runs one seed to its end and checks everything.
 fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
-    let _seed = Seed(seed);
+    let _seed = RunningSeed::new(seed, "--lib");
     let (world, mut executor, truths) = begin(seed, climate, mutant);
     let is_over = Arc::new(AtomicBool::new(false));
     for truth in &truths {
@@ -283,7 +261,7 @@ fn in_calm_weather_nothing_is_refused() {
 #[test]
 fn copies_and_moves_take_turns() {
     for seed in 0..3 {
-        let _seed = Seed(seed);
+        let _seed = RunningSeed::new(seed, "--lib");
         let (world, mut executor, truths) = begin(seed, Climate { copy_ms: 3_000, ..Climate::CALM }, None);
         let is_over = Arc::new(AtomicBool::new(false));
         for truth in &truths {
@@ -311,27 +289,6 @@ fn a_seed_replays_exactly() {
     for seed in [5, 17] {
         assert_eq!(run(seed, Climate::of(seed), None), run(seed, Climate::of(seed), None));
     }
-}
-
-thread_local!(static IS_EXPECTED: Cell<bool> = const { Cell::new(false) });
-
-/// Panics of this thread are what is looked for: nothing is printed about them.
-fn caught(run: impl FnOnce()) -> Option<String> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !IS_EXPECTED.get() {
-                usual(info);
-            }
-        }));
-    });
-    IS_EXPECTED.set(true);
-    let result = catch_unwind(AssertUnwindSafe(run));
-    IS_EXPECTED.set(false);
-    let panic = result.err()?;
-    let text = panic.downcast_ref::<String>().cloned();
-    Some(text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default())
 }
 
 #[test]

@@ -5,8 +5,7 @@
 //! (`meta/copies.rs`; the two take turns, `meta/turns.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
 //! parts of different times; then the copy is begun again.
 
-use crate::command::MetaCommand;
-use crate::command::{Copied, Source};
+use crate::command::{Copied, MetaCommand, Source};
 use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, MetaState, Side};

@@ -1,6 +1,6 @@
 //! What every part of Quorate means by its words: names, limits, documents, parameters and plain results.
 //!
-//! No input or output happens here. Everything is a value or a function from values to values.
+//! No input or output happens here, what tests use ([`seeds`]) apart. Everything is a value or a function from values to values.
 #![warn(missing_docs)]
 
 pub mod analytics;
@@ -21,6 +21,7 @@ pub mod recommend;
 pub mod record;
 pub mod results;
 pub mod rule;
+pub mod seeds;
 pub mod settings;
 pub mod shared_map;
 pub mod source;

@@ -14,31 +14,11 @@ mod snapshots;
 mod world;
 
 use mutant::Mutant;
+use quorate_model::seeds::{RunningSeed, seeds};
 use world::{Climate, Counts, World};
 
 /// Virtual milliseconds of disturbance in one run.
 const ROUGH_MS: u64 = 15_000;
-
-/// Prints how to run a seed again when it fails.
-struct Seed(u64);
-impl Drop for Seed {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let name = std::thread::current().name().unwrap_or_default().to_owned();
-            eprintln!(
-                "to see it again: QUORATE_SIM_FROM={} QUORATE_SIM_SEEDS=1 cargo test --workspace --test simulation -- \
-                 --exact {name}",
-                self.0
-            );
-        }
-    }
-}
-
-fn seeds(usual: u64) -> std::ops::Range<u64> {
-    let variable = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
-    let from = variable("QUORATE_SIM_FROM").unwrap_or(0);
-    from..from + variable("QUORATE_SIM_SEEDS").unwrap_or(usual)
-}
 
 /// Whether so many seeds were run that rare things must have come up.
 fn is_wide(usual: u64) -> bool {
@@ -46,7 +26,7 @@ fn is_wide(usual: u64) -> bool {
 }
 
 fn rough(seed: u64, voters: &[u64], spare: &[u64], climate: Climate) -> World {
-    let _seed = Seed(seed);
+    let _seed = RunningSeed::new(seed, "--test simulation");
     let mut world = World::new(seed, voters, spare, climate);
     world.run(ROUGH_MS);
     world.settle();
@@ -96,7 +76,7 @@ fn members_come_and_go_and_agree() {
 fn reads_under_a_lease_show_what_is_published() {
     let mut counts = Counts::default();
     for seed in seeds(200) {
-        let _seed = Seed(seed);
+        let _seed = RunningSeed::new(seed, "--test simulation");
         let world = leases(seed, None);
         counts += world.counts;
     }

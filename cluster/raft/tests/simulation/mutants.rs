@@ -1,30 +1,7 @@
 //! Would the simulation notice? Each planted bug must be found, and by what is meant to find it.
 
 use crate::mutant::Mutant;
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
-
-thread_local!(static IS_EXPECTED: Cell<bool> = const { Cell::new(false) });
-
-/// Panics of this thread are what is looked for: nothing is printed about them.
-fn caught(run: impl FnOnce()) -> Option<String> {
-    static HOOK: Once = Once::new();
-    HOOK.call_once(|| {
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            if !IS_EXPECTED.get() {
-                usual(info);
-            }
-        }));
-    });
-    IS_EXPECTED.set(true);
-    let result = catch_unwind(AssertUnwindSafe(run));
-    IS_EXPECTED.set(false);
-    let panic = result.err()?;
-    let text = panic.downcast_ref::<String>().cloned();
-    Some(text.or_else(|| panic.downcast_ref::<&str>().map(|s| (*s).to_owned())).unwrap_or_default())
-}
+use quorate_model::seeds::{caught, seeds};
 
 /// How a mutant shows: seeds that found it soon, and what is said about it.
 struct Expected {
@@ -67,7 +44,7 @@ fn expected(mutant: Mutant) -> Expected {
 
 /// Runs seeds until the mutant is found; says which one it was.
 fn find(Expected { mutant, seeds, text }: Expected) {
-    let from = crate::seeds(0).start;
+    let from = seeds(0).start;
     for (tried, seed) in seeds.iter().copied().chain(from..from + SEEDS_MAX).enumerate() {
         let Some(found) = caught(|| drop(crate::leases(seed, Some(mutant)))) else { continue };
         if text.iter().any(|text| found.contains(text)) {

@@ -1,8 +1,7 @@
 //! Is the work of each state begun once, again after failures, and only while the node leads?
 
 use super::*;
-use crate::command::Joining;
-use crate::command::MetaCommand;
+use crate::command::{Joining, MetaCommand};
 use crate::meta::{At, ClusterRow};
 use quorate_model::{NodeId, level};
 use std::sync::Arc;
