@@ -1,6 +1,6 @@
 //! What did the first start fix, and which admin keys count: the newest one, and for a time those before it.
 
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 use super::{At, MetaState};
 use quorate_model::level;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub struct Installation {
     pub admin_key: [u8; 32],
 }
 
-impl Part for Option<Arc<Installation>> {
+impl StateTable for Option<Arc<Installation>> {
     fn kinds(&self) -> &'static [u8] {
         &[INSTALLATION]
     }
@@ -61,7 +61,7 @@ pub struct RetiredKey {
     pub until_ms: u64,
 }
 
-impl Part for Arc<KeyHistory> {
+impl StateTable for Arc<KeyHistory> {
     fn kinds(&self) -> &'static [u8] {
         &[KEY_HISTORY]
     }

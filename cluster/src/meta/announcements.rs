@@ -8,7 +8,7 @@
 //! Here stands what is announced and may not have been heard. Who decides something announces it at once; what that one left
 //! undone who died, and what a group that was made anew has forgotten, the janitor announces (`write/announcements.rs`).
 
-use super::rows::{Part, Row, RowChange, number};
+use super::rows::{Row, RowChange, StateTable, number};
 use super::{At, IndexRow, MetaState, SharedMap};
 use crate::command::Subject;
 use quorate_model::GroupId;
@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 /// A row for each subject that may not have been heard of, with the revision.
 const UNANNOUNCED: u8 = b'u';
 
-impl Part for SharedMap<Subject, u64> {
+impl StateTable for SharedMap<Subject, u64> {
     fn kinds(&self) -> &'static [u8] {
         &[UNANNOUNCED]
     }

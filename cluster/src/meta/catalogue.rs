@@ -1,6 +1,6 @@
 //! Which index a name stands for, and how many each group has: an immutable map whose copies share what did not change.
 
-use super::rows::{Part, Row, RowChange, number};
+use super::rows::{Row, RowChange, StateTable, number};
 use quorate_model::{GroupId, IndexName};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 use rustc_hash::FxHashMap;
@@ -100,7 +100,7 @@ impl Default for Catalogue {
     }
 }
 
-impl Part for Catalogue {
+impl StateTable for Catalogue {
     fn kinds(&self) -> &'static [u8] {
         &[INDEX]
     }
@@ -133,7 +133,7 @@ impl RowChange {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct CatalogueChanged(pub u64);
 
-impl Part for CatalogueChanged {
+impl StateTable for CatalogueChanged {
     fn kinds(&self) -> &'static [u8] {
         &[CATALOGUE_CHANGED]
     }

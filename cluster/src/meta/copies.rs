@@ -7,7 +7,7 @@
 //! that goes through the catalogue without holding anybody up and says in its command what it has looked at
 //! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
 
-use super::rows::{Part, Row, RowChange, group, number};
+use super::rows::{Row, RowChange, StateTable, group, number};
 use super::{At, IndexRow, MetaState, Role, SharedMap, Side};
 use crate::command::{Copied, Looked, Source};
 use quorate_model::{GroupId, IndexName, TaskId, level};
@@ -36,7 +36,7 @@ impl DerefMut for Reserved {
     }
 }
 
-impl Part for Reserved {
+impl StateTable for Reserved {
     fn kinds(&self) -> &'static [u8] {
         &[RESERVED]
     }

@@ -3,7 +3,7 @@
 //! Every node is a member of the meta group, so what is announced to placement groups is the revision alone: a member of such
 //! a group is through the announcement when it has dictionaries of that revision or a later one in force.
 
-use super::rows::{Part, Row, RowChange, number};
+use super::rows::{Row, RowChange, StateTable, number};
 use super::{At, MetaState};
 use crate::command::Subject;
 use quorate_model::dictionary::{DictionaryEntry, DictionarySettings, StandardChange};
@@ -25,7 +25,7 @@ pub struct DictionaryChanges {
     pub revision: u64,
 }
 
-impl Part for DictionaryChanges {
+impl StateTable for DictionaryChanges {
     fn kinds(&self) -> &'static [u8] {
         &[ENTRY, STANDARD_ENTRIES, REVISION]
     }

@@ -5,11 +5,11 @@ use quorate_node::Digest;
 use std::collections::BTreeMap;
 
 impl MetaState {
-    /// A hash of each part of the state, of the rows that it would lie in its tree as. `pace` is called with bytes that were
+    /// A hash of each table of the state, of the rows that it would lie in its tree as. `pace` is called with bytes that were
     /// hashed, every mebibyte or so, and may take its time. Cost: one pass over everything.
     pub fn digest(&self, mut pace: impl FnMut(u64)) -> BTreeMap<String, Digest> {
         let mut read = 0;
-        let mut part = |rows: &mut dyn Iterator<Item = RowChange>| {
+        let mut table = |rows: &mut dyn Iterator<Item = RowChange>| {
             let mut digest = Digest::default();
             for RowChange { key, value } in rows {
                 let value = value.unwrap_or_default();
@@ -23,10 +23,10 @@ impl MetaState {
         };
         let mut digests: BTreeMap<String, Digest> =
             ALWAYS.iter().map(|name| ((*name).to_owned(), Digest::default())).collect();
-        for it in self.parts() {
+        for it in self.tables() {
             let mut rows = it.rows().peekable();
             if rows.peek().is_some() {
-                digests.entry(it.hashed_as().to_owned()).or_default().join(part(&mut rows));
+                digests.entry(it.hashed_as().to_owned()).or_default().join(table(&mut rows));
             }
         }
         pace(read);
@@ -34,7 +34,7 @@ impl MetaState {
     }
 }
 
-/// The parts that every program names, also when they have no rows; older programs do not know the others.
+/// The tables that every program names, also when they have no rows; older programs do not know the others.
 const ALWAYS: [&str; 11] = [
     "indices",
     "keys",
@@ -68,7 +68,7 @@ mod tests {
         IndexName::new(text).expect("a name")
     }
 
-    /// A state that has something of every part.
+    /// A state that has something of every table.
     fn full() -> Log {
         let mut log = Log::default();
         let key = |value: &str| {
@@ -105,11 +105,11 @@ mod tests {
         log
     }
 
-    /// Of the parts of a state the first digits of their hashes; those of nothing are left out.
+    /// Of the tables of a state the first digits of their hashes; those of nothing are left out.
     fn hashes(state: &MetaState) -> String {
-        let named = state.digest(|_| {}).into_iter().map(|(part, digest)| {
+        let named = state.digest(|_| {}).into_iter().map(|(table, digest)| {
             let hash = digest.to_string();
-            if digest == Digest::default() { part } else { format!("{part} {}", &hash[..12]) }
+            if digest == Digest::default() { table } else { format!("{table} {}", &hash[..12]) }
         });
         named.collect::<Vec<_>>().join(", ")
     }

@@ -1,6 +1,6 @@
 //! How do indices come and go, and what is left of those that went?
 
-use super::rows::{Part, Row, RowChange, group, number};
+use super::rows::{Row, RowChange, StateTable, group, number};
 use super::{At, IndexRow, MetaState, Role, SharedMap};
 use quorate_model::{GroupId, IndexName, TaskId};
 use quorate_node::ops::Incarnation;
@@ -25,7 +25,7 @@ impl DerefMut for Tombstoned {
     }
 }
 
-impl Part for Tombstoned {
+impl StateTable for Tombstoned {
     fn kinds(&self) -> &'static [u8] {
         &[TOMBSTONED]
     }

@@ -2,7 +2,7 @@
 //!
 //! What applying these commands does rests on the limits of the model and on the times of entries, never on a clock.
 
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 use super::{At, MetaState, SharedMap};
 use quorate_model::limits::{KEYS_MAX, RESTORABLE_KEYS_MAX};
 use quorate_model::{ApiKey, IndexName, level};
@@ -57,7 +57,7 @@ pub struct DeletedKey {
     pub key: ApiKey,
 }
 
-impl Part for Keys {
+impl StateTable for Keys {
     fn kinds(&self) -> &'static [u8] {
         &[KEY, DELETED_KEY]
     }

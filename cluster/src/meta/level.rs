@@ -1,6 +1,6 @@
 //! Which level is in force: the highest that every node has announced at some time.
 
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 
 /// The level, as one row.
 const LEVEL: u8 = b'L';
@@ -9,7 +9,7 @@ const LEVEL: u8 = b'L';
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct LevelInForce(pub u16);
 
-impl Part for LevelInForce {
+impl StateTable for LevelInForce {
     fn kinds(&self) -> &'static [u8] {
         &[LEVEL]
     }

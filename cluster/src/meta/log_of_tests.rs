@@ -26,11 +26,11 @@ impl Log {
         }
         let state = &self.state;
         let rows: BTreeMap<Vec<u8>, Option<Vec<u8>>> =
-            state.parts().iter().flat_map(|part| part.rows()).map(|row| (row.key, row.value)).collect();
+            state.tables().iter().flat_map(|table| table.rows()).map(|row| (row.key, row.value)).collect();
         for (key, value) in &self.rows {
             let row = String::from_utf8_lossy(key);
             let is_said = rows.get(key).is_some_and(|it| it.as_ref() == Some(value));
-            assert!(is_said, "no part says that it has the row {row:?} of command {}", self.log_index);
+            assert!(is_said, "no table says that it has the row {row:?} of command {}", self.log_index);
         }
         let restored = MetaState::from_rows(self.rows.clone()).expect("own rows");
         assert_eq!(restored, self.state, "after command {}", self.log_index);

@@ -50,7 +50,7 @@ use catalogue::CatalogueChanged;
 use level::LevelInForce;
 use quorate_model::level::{DICTIONARIES_ACT, FIRST};
 use quorate_model::{AllowedSources, GroupId, IndexName, NodeId};
-use rows::Part;
+use rows::StateTable;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -93,22 +93,22 @@ pub struct MetaState {
     in_force: LevelInForce,
 }
 
-/// Lists the parts of the state; one that is missing does not compile.
-macro_rules! parts {
-    ($($part:ident)*) => {
+/// Lists the tables of the state; one that is missing does not compile.
+macro_rules! tables {
+    ($($table:ident)*) => {
         impl MetaState {
-            fn parts(&self) -> Vec<&dyn Part> {
-                let MetaState { $($part),* } = self;
-                vec![$($part),*]
+            fn tables(&self) -> Vec<&dyn StateTable> {
+                let MetaState { $($table),* } = self;
+                vec![$($table),*]
             }
-            fn parts_mut(&mut self) -> Vec<&mut dyn Part> {
-                let MetaState { $($part),* } = self;
-                vec![$($part),*]
+            fn tables_mut(&mut self) -> Vec<&mut dyn StateTable> {
+                let MetaState { $($table),* } = self;
+                vec![$($table),*]
             }
         }
     };
 }
-parts! {
+tables! {
     installation key_history catalogue keys sources reserved tombstoned unannounced nodes clusters placement users suggestions
     dictionaries catalogue_changed waiting in_force
 }

@@ -1,7 +1,7 @@
 //! In which rows do nodes, clusters and the places of groups lie?
 
 use super::nodes::{ClusterRow, NodeRow};
-use super::rows::{Part, Row, RowChange, group, number};
+use super::rows::{Row, RowChange, StateTable, group, number};
 use quorate_model::{GroupId, NodeId};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ const NODE: u8 = b'N';
 const CLUSTER: u8 = b'C';
 const PLACED: u8 = b'P';
 
-impl Part for Arc<BTreeMap<NodeId, NodeRow>> {
+impl StateTable for Arc<BTreeMap<NodeId, NodeRow>> {
     fn kinds(&self) -> &'static [u8] {
         &[NODE]
     }
@@ -26,7 +26,7 @@ impl Part for Arc<BTreeMap<NodeId, NodeRow>> {
     }
 }
 
-impl Part for Arc<BTreeMap<String, ClusterRow>> {
+impl StateTable for Arc<BTreeMap<String, ClusterRow>> {
     fn kinds(&self) -> &'static [u8] {
         &[CLUSTER]
     }
@@ -42,7 +42,7 @@ impl Part for Arc<BTreeMap<String, ClusterRow>> {
     }
 }
 
-impl Part for Arc<BTreeMap<GroupId, Vec<NodeId>>> {
+impl StateTable for Arc<BTreeMap<GroupId, Vec<NodeId>>> {
     fn kinds(&self) -> &'static [u8] {
         &[PLACED]
     }

@@ -9,18 +9,18 @@ use super::rows::Row;
 pub struct RowError(String);
 
 impl MetaState {
-    /// Builds the state from the rows of its tree. Errors: a row that no part of the state can read.
+    /// Builds the state from the rows of its tree. Errors: a row that no table of the state can read.
     pub fn from_rows(rows: impl IntoIterator<Item = (Vec<u8>, Vec<u8>)>) -> Result<MetaState, RowError> {
         let mut state = MetaState::default();
-        let mut parts = state.parts_mut();
+        let mut tables = state.tables_mut();
         for (key, value) in rows {
             let taken = Row::new(&key, &value).and_then(|row| {
-                let part = parts.iter_mut().find(|part| part.kinds().contains(&row.kind))?;
-                part.take(row)
+                let table = tables.iter_mut().find(|table| table.kinds().contains(&row.kind))?;
+                table.take(row)
             });
             taken.ok_or_else(|| RowError(String::from_utf8_lossy(&key).into_owned()))?;
         }
-        drop(parts);
+        drop(tables);
         Ok(state)
     }
 }
@@ -39,13 +39,13 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_row_is_of_one_part() {
+    fn every_kind_of_row_is_of_one_table() {
         let state = MetaState::default();
-        let mut kinds: Vec<u8> = state.parts().iter().flat_map(|part| part.kinds()).copied().collect();
+        let mut kinds: Vec<u8> = state.tables().iter().flat_map(|table| table.kinds()).copied().collect();
         kinds.sort_unstable();
         let mut different = kinds.clone();
         different.dedup();
         let taken = String::from_utf8_lossy(&kinds);
-        assert_eq!(different, kinds, "two parts have the same first byte; all that are taken: {taken}");
+        assert_eq!(different, kinds, "two tables have the same first byte; all that are taken: {taken}");
     }
 }

@@ -1,4 +1,4 @@
-//! How does a part of the meta state lie in the tree of the meta group? As rows, whose keys begin with bytes of its own.
+//! How does a field of the meta state lie in the tree of the meta group? As rows, whose keys begin with bytes of its own.
 
 use quorate_model::{GroupId, IndexName};
 use quorate_store::codec;
@@ -8,13 +8,13 @@ use serde::de::DeserializeOwned;
 /// Bytes of a row at most; far above a name of 256 characters or a key document.
 pub(super) const ROW_BYTES_MAX: usize = 1 << 20;
 
-/// A part of the meta state, which says itself which rows it lies in. Fields of the state are parts.
-pub(super) trait Part {
-    /// The first bytes of the keys of its rows, which no other part has (`every_kind_of_row_is_of_one_part` says which are taken).
+/// A field of the meta state, which says itself which rows of the tree it lies in.
+pub(super) trait StateTable {
+    /// The first bytes of the keys of its rows, which no other table has (`every_kind_of_row_is_of_one_table` says which are taken).
     fn kinds(&self) -> &'static [u8];
-    /// The name under which it is hashed; parts may share one.
+    /// The name under which it is hashed; tables may share one.
     fn hashed_as(&self) -> &'static str;
-    /// All its rows: those that the tree has, and of released parts some that say the same as none. A new part has none before
+    /// All its rows: those that the tree has, and of released tables some that say the same as none. A new table has none before
     /// its first command, as programs have none of it that do not know it.
     fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_>;
     /// Takes a row of one of its kinds over; `None` when the row cannot be read.

@@ -1,14 +1,14 @@
 //! How does the list of allowed sources change?
 
 use super::MetaState;
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 use quorate_model::{AllowedSource, AllowedSources, limits};
 use std::sync::Arc;
 
 /// The list, as one row.
 const SOURCES: u8 = b'a';
 
-impl Part for Arc<AllowedSources> {
+impl StateTable for Arc<AllowedSources> {
     fn kinds(&self) -> &'static [u8] {
         &[SOURCES]
     }

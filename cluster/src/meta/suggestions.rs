@@ -1,6 +1,6 @@
 //! How do the configurations of query suggestions and the states of their builds change (C§16)?
 
-use super::rows::{Part, ROW_BYTES_MAX, Row, RowChange};
+use super::rows::{ROW_BYTES_MAX, Row, RowChange, StateTable};
 use super::suggestions_row::{BuildBegun, Built, SuggestionsRow};
 use super::{At, MetaState};
 use quorate_model::{IndexName, NodeId, SuggestionConfig, limits};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// A row for each suggestions index.
 const SUGGESTIONS: u8 = b'q';
 
-impl Part for Arc<BTreeMap<IndexName, Arc<SuggestionsRow>>> {
+impl StateTable for Arc<BTreeMap<IndexName, Arc<SuggestionsRow>>> {
     fn kinds(&self) -> &'static [u8] {
         &[SUGGESTIONS]
     }

@@ -8,7 +8,7 @@
 //! Who waits repeats its command; a note that was not repeated lapses, since its writer may have died. It lapses by the log,
 //! which the refused ones of the other side move on: clocks differ.
 
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 use super::{At, MetaState};
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub struct Waiting {
 /// The note, as one row.
 const WAITING: u8 = b'w';
 
-impl Part for Option<Waiting> {
+impl StateTable for Option<Waiting> {
     fn kinds(&self) -> &'static [u8] {
         &[WAITING]
     }

@@ -3,7 +3,7 @@
 //! Every step is a command that names the epoch it was decided on. A step on another epoch changes nothing, so whoever
 //! drives a move may crash, be repeated or be overtaken.
 
-use super::rows::{Part, Row, RowChange};
+use super::rows::{Row, RowChange, StateTable};
 use super::user_map::{UserMap, UserRow, UserState};
 use super::{At, MetaState, SharedMap, Side};
 use crate::command::UserStep;
@@ -34,7 +34,7 @@ pub struct Users {
     pub counts: Arc<BTreeMap<u16, u64>>,
 }
 
-impl Part for Users {
+impl StateTable for Users {
     fn kinds(&self) -> &'static [u8] {
         &[USER, ENABLED]
     }
