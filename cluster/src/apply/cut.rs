@@ -1,4 +1,4 @@
-//! Which applied batches came in several parts: a replay must begin before the first part or behind the last one.
+//! Which applied batches came in several chunks: a replay must begin before the first chunk or behind the last one.
 
 use super::Failure;
 use quorate_store::StoreError;
@@ -10,7 +10,7 @@ const ROW: &[u8] = b"f";
 /// Bytes of that row at most; a range takes at most 18.
 const ROW_BYTES_MAX: usize = 1 << 20;
 
-/// Ranges of the log that hold the parts of one applied batch each, ascending.
+/// Ranges of the log that hold the chunks of one applied batch each, ascending.
 #[derive(Debug, Default, PartialEq)]
 pub struct CutBatches {
     ranges: Vec<(u64, u64)>,
@@ -26,7 +26,7 @@ impl CutBatches {
         };
         Ok(CutBatches { ranges, changed: false })
     }
-    /// Notes an applied batch whose parts stand from `first` to `last`.
+    /// Notes an applied batch whose chunks stand from `first` to `last`.
     pub fn note(&mut self, first: u64, last: u64) {
         if first < last && self.ranges.last().is_none_or(|&(_, end)| end < first) {
             self.ranges.push((first, last));

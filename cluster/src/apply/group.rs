@@ -63,7 +63,7 @@ pub struct GroupApply<M> {
     seen: u64,
     /// Log index and term of the last entry that the machine reflects.
     last: (u64, u64),
-    /// Applied batches of several parts that the machine may need again after a crash.
+    /// Applied batches of several chunks that the machine may need again after a crash.
     cut: CutBatches,
     /// Log gathered since the last dump.
     gathered: Gathered,
@@ -160,7 +160,7 @@ impl<M: Machine> GroupApply<M> {
     pub fn group(&self) -> GroupId {
         self.place.group
     }
-    /// The last entry that was taken, parts of a batch under way included.
+    /// The last entry that was taken, chunks of a batch under way included.
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -217,7 +217,7 @@ impl<M: Machine> GroupApply<M> {
                 self.machine.pass(log_index);
                 self.last = (log_index, term);
             }
-            // a part that waits: a restart must see it again
+            // a chunk that waits: a restart must see it again
             None => {}
         }
         self.taken = log_index;

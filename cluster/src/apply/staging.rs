@@ -1,12 +1,12 @@
-//! Which whole commands come out of a group's entries: parts are held until the last one is there.
+//! Which whole commands come out of a group's entries: chunks are held until the last one is there.
 
 use crate::command::{Command, Entry, EntryError, is_cut, join};
 use quorate_model::level;
 
-/// A command as it is applied: at the place of its last part.
+/// A command as it is applied: at the place of its last chunk.
 #[derive(Debug, PartialEq)]
 pub struct Whole {
-    /// Log index of its first part.
+    /// Log index of its first chunk.
     pub first: u64,
     /// Unix milliseconds, given by the proposer.
     pub time_ms: u64,
@@ -14,9 +14,9 @@ pub struct Whole {
     pub command: Command,
 }
 
-/// The parts of the one batch that may be under way in a group.
+/// The chunks of the one batch that may be under way in a group.
 ///
-/// Parts of a batch are proposed together and stand next to each other. If anything else follows a part, its leader
+/// Chunks of a batch are proposed together and stand next to each other. If anything else follows a chunk, its leader
 /// was deposed before the rest was appended: the batch was never answered and is forgotten.
 #[derive(Debug)]
 pub struct Staging {
@@ -36,7 +36,7 @@ struct Staged {
     first: u64,
     next: u64,
     time_ms: u64,
-    parts: u32,
+    chunks: u32,
     commands: Vec<Command>,
 }
 
@@ -55,27 +55,27 @@ impl Staging {
             self.staged = None;
             return Ok(None);
         }
-        // an entry that cannot be read changes nothing: the parts before it are still needed
-        let Entry { time_ms, part, parts, command } = Entry::decode(data, self.known)?;
+        // an entry that cannot be read changes nothing: the chunks before it are still needed
+        let Entry { time_ms, chunk, chunks, command } = Entry::decode(data, self.known)?;
         let staged = self.staged.take();
-        if parts <= 1 {
+        if chunks <= 1 {
             return Ok(Some(Whole { first: log_index, time_ms, command }));
         }
         if matches!(&command, Command::Meta(command) if !is_cut(command)) {
             return Err(EntryError::Body("a command of the meta group in parts".into()));
         }
         let staged = match staged {
-            Some(mut staged) if staged.is_next(log_index, time_ms, part, parts) => {
+            Some(mut staged) if staged.is_next(log_index, time_ms, chunk, chunks) => {
                 staged.commands.push(command);
                 staged.next += 1;
                 staged
             }
-            Some(_) | None if part == 0 => {
-                Staged { first: log_index, next: log_index + 1, time_ms, parts, commands: vec![command] }
+            Some(_) | None if chunk == 0 => {
+                Staged { first: log_index, next: log_index + 1, time_ms, chunks, commands: vec![command] }
             }
             Some(_) | None => return Ok(None),
         };
-        if staged.commands.len() < staged.parts as usize {
+        if staged.commands.len() < staged.chunks as usize {
             self.staged = Some(staged);
             return Ok(None);
         }
@@ -84,16 +84,16 @@ impl Staging {
         Ok(Some(Whole { first: staged.first, time_ms, command }))
     }
 
-    /// Log index of the first part that waits; the log must be kept from there on.
+    /// Log index of the first chunk that waits; the log must be kept from there on.
     pub fn first(&self) -> Option<u64> {
         self.staged.as_ref().map(|staged| staged.first)
     }
 }
 
 impl Staged {
-    fn is_next(&self, log_index: u64, time_ms: u64, part: u32, parts: u32) -> bool {
-        let expected = (self.next, self.time_ms, self.commands.len(), self.parts);
-        (log_index, time_ms, part as usize, parts) == expected
+    fn is_next(&self, log_index: u64, time_ms: u64, chunk: u32, chunks: u32) -> bool {
+        let expected = (self.next, self.time_ms, self.commands.len(), self.chunks);
+        (log_index, time_ms, chunk as usize, chunks) == expected
     }
 }
 
@@ -104,18 +104,18 @@ mod tests {
     use quorate_model::RecordOp;
     use quorate_node::ops::IndexCommand;
 
-    /// One entry: part `k` of `n` with a delete of the record named by its letter.
-    fn part(batch: char, k: u32, n: u32) -> Vec<u8> {
+    /// One entry: chunk `k` of `n` with a delete of the record named by its letter.
+    fn chunk(batch: char, k: u32, n: u32) -> Vec<u8> {
         let ops = vec![RecordOp::Delete { object_id: format!("{batch}{k}") }];
         let command = Command::Index(IndexCommand::Records { index: 1, ops });
-        Entry { time_ms: u64::from(u32::from(batch)), part: k, parts: n, command }.encode()
+        Entry { time_ms: u64::from(u32::from(batch)), chunk: k, chunks: n, command }.encode()
     }
     fn entry(text: &str) -> Vec<u8> {
         let mut letters = text.chars();
         match (letters.next(), letters.next(), letters.next()) {
             (Some('-'), None, None) => vec![],
             (Some(batch), Some(k), Some(n)) => {
-                part(batch, k.to_digit(10).expect("digit"), n.to_digit(10).expect("digit"))
+                chunk(batch, k.to_digit(10).expect("digit"), n.to_digit(10).expect("digit"))
             }
             _ => panic!("{text}"),
         }
@@ -171,7 +171,7 @@ mod tests {
     #[test]
     fn meta_commands_that_are_small_are_never_cut() {
         let command = Command::Meta(MetaCommand::StartNode);
-        let data = Entry { time_ms: 1, part: 0, parts: 2, command }.encode();
+        let data = Entry { time_ms: 1, chunk: 0, chunks: 2, command }.encode();
         assert!(Staging::default().take(1, &data).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! How is a large command cut into parts that fit into log entries, and how do they become one command again?
+//! How is a large command cut into chunks that fit into log entries, and how do they become one command again?
 
 use super::{Command, meta_chunks};
 use quorate_model::{DocumentKind, RecordOp, limits};
@@ -19,7 +19,7 @@ pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
             cut_documents(index, kind, documents, replace)
         }
         IndexCommand::Forward { command } => {
-            let forward = |part| IndexCommand::Forward { command: Box::new(part) };
+            let forward = |chunk| IndexCommand::Forward { command: Box::new(chunk) };
             cut(*command).into_iter().map(forward).collect()
         }
         // whoever makes one keeps it below the limit
@@ -28,55 +28,55 @@ pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
 }
 
 fn cut_records(index: Incarnation, ops: Vec<RecordOp>) -> Vec<IndexCommand> {
-    let mut parts = Vec::new();
-    let (mut part, mut bytes) = (Vec::new(), 0);
+    let mut chunks = Vec::new();
+    let (mut chunk, mut bytes) = (Vec::new(), 0);
     for op in ops {
         let op_bytes = operation_bytes(&op);
-        if bytes + op_bytes > limits::ENTRY_BYTES && !part.is_empty() {
-            parts.push(IndexCommand::Records { index, ops: std::mem::take(&mut part) });
+        if bytes + op_bytes > limits::ENTRY_BYTES && !chunk.is_empty() {
+            chunks.push(IndexCommand::Records { index, ops: std::mem::take(&mut chunk) });
             bytes = 0;
         }
         bytes += op_bytes;
-        part.push(op);
+        chunk.push(op);
     }
-    if parts.is_empty() || !part.is_empty() {
-        parts.push(IndexCommand::Records { index, ops: part });
+    if chunks.is_empty() || !chunk.is_empty() {
+        chunks.push(IndexCommand::Records { index, ops: chunk });
     }
-    parts
+    chunks
 }
 
-/// The first part drops earlier documents when that was asked for, the others add to it.
+/// The first chunk drops earlier documents when that was asked for, the others add to it.
 fn cut_documents(
     index: Incarnation,
     kind: DocumentKind,
     documents: Vec<RawDocument>,
     replace: bool,
 ) -> Vec<IndexCommand> {
-    let mut parts: Vec<Vec<RawDocument>> = vec![Vec::new()];
+    let mut chunks: Vec<Vec<RawDocument>> = vec![Vec::new()];
     let mut bytes = 0;
     for document in documents {
         let document_bytes = document.bytes();
-        let part = parts.last_mut().expect("never empty");
-        if bytes + document_bytes > limits::ENTRY_BYTES && !part.is_empty() {
-            parts.push(vec![document]);
+        let chunk = chunks.last_mut().expect("never empty");
+        if bytes + document_bytes > limits::ENTRY_BYTES && !chunk.is_empty() {
+            chunks.push(vec![document]);
             bytes = document_bytes;
         } else {
-            part.push(document);
+            chunk.push(document);
             bytes += document_bytes;
         }
     }
-    let part =
+    let chunk =
         |(at, documents)| IndexCommand::SaveDocuments { index, kind, documents, replace: replace && at == 0 };
-    parts.into_iter().enumerate().map(part).collect()
+    chunks.into_iter().enumerate().map(chunk).collect()
 }
 
-/// Puts the parts of a cut command together again, in their order; `None` when they are not those of one.
-pub fn join(parts: Vec<Command>) -> Option<Command> {
+/// Puts the chunks of a cut command together again, in their order; `None` when they are not those of one.
+pub fn join(chunks: Vec<Command>) -> Option<Command> {
     let (mut of_index, mut of_meta) = (vec![], vec![]);
-    for part in parts {
-        match part {
-            Command::Index(part) => of_index.push(part),
-            Command::Meta(part) => of_meta.push(part),
+    for chunk in chunks {
+        match chunk {
+            Command::Index(chunk) => of_index.push(chunk),
+            Command::Meta(chunk) => of_meta.push(chunk),
         }
     }
     match (of_index.is_empty(), of_meta.is_empty()) {
@@ -86,12 +86,12 @@ pub fn join(parts: Vec<Command>) -> Option<Command> {
     }
 }
 
-fn join_index(parts: Vec<IndexCommand>) -> IndexCommand {
-    let mut commands: Vec<IndexCommand> = Vec::with_capacity(parts.len());
-    for part in parts {
+fn join_index(chunks: Vec<IndexCommand>) -> IndexCommand {
+    let mut commands: Vec<IndexCommand> = Vec::with_capacity(chunks.len());
+    for chunk in chunks {
         let apart = match commands.last_mut() {
-            Some(last) => merge(last, part),
-            None => Some(part),
+            Some(last) => merge(last, chunk),
+            None => Some(chunk),
         };
         commands.extend(apart);
     }

@@ -1,4 +1,4 @@
-//! How is a large command of the meta group cut into parts that fit into log entries, and how do they become one again?
+//! How is a large command of the meta group cut into chunks that fit into log entries, and how do they become one again?
 
 use super::MetaCommand;
 use quorate_model::{DictionaryKind, DictionaryOp, limits};
@@ -12,36 +12,36 @@ pub fn cut(command: MetaCommand) -> Vec<MetaCommand> {
     }
 }
 
-/// Whether a command may be one of several parts.
+/// Whether a command may be one of several chunks.
 pub fn is_cut(command: &MetaCommand) -> bool {
     matches!(command, MetaCommand::ChangeDictionary { .. })
 }
 
-/// The first part removes earlier entries when that was asked for.
+/// The first chunk removes earlier entries when that was asked for.
 fn cut_entries(kind: DictionaryKind, clear: bool, ops: Vec<DictionaryOp>) -> Vec<MetaCommand> {
-    let mut parts: Vec<Vec<DictionaryOp>> = vec![vec![]];
+    let mut chunks: Vec<Vec<DictionaryOp>> = vec![vec![]];
     let mut bytes = 0;
     for op in ops {
         let op_bytes = op_bytes(&op);
-        let part = parts.last_mut().expect("never empty");
-        if bytes + op_bytes > limits::ENTRY_BYTES && !part.is_empty() {
-            parts.push(vec![op]);
+        let chunk = chunks.last_mut().expect("never empty");
+        if bytes + op_bytes > limits::ENTRY_BYTES && !chunk.is_empty() {
+            chunks.push(vec![op]);
             bytes = op_bytes;
         } else {
-            part.push(op);
+            chunk.push(op);
             bytes += op_bytes;
         }
     }
-    let part = |(at, ops)| MetaCommand::ChangeDictionary { kind, clear: clear && at == 0, ops };
-    parts.into_iter().enumerate().map(part).collect()
+    let chunk = |(at, ops)| MetaCommand::ChangeDictionary { kind, clear: clear && at == 0, ops };
+    chunks.into_iter().enumerate().map(chunk).collect()
 }
 
-/// Puts parts together again, in their order; `None` when they are not those of one command.
-pub fn join(parts: Vec<MetaCommand>) -> Option<MetaCommand> {
-    let mut parts = parts.into_iter();
-    let mut whole = parts.next()?;
-    for part in parts {
-        match (&mut whole, part) {
+/// Puts chunks together again, in their order; `None` when they are not those of one command.
+pub fn join(chunks: Vec<MetaCommand>) -> Option<MetaCommand> {
+    let mut chunks = chunks.into_iter();
+    let mut whole = chunks.next()?;
+    for chunk in chunks {
+        match (&mut whole, chunk) {
             (
                 MetaCommand::ChangeDictionary { kind, ops, clear: _ },
                 MetaCommand::ChangeDictionary { kind: next_kind, ops: next, clear: false },
@@ -72,18 +72,18 @@ mod tests {
             DictionaryOp::Add(DictionaryEntry { object_id: format!("{n:06}"), language: "en", words })
         };
         let per_part = limits::ENTRY_BYTES / op_bytes(&add(1_000));
-        for (count, parts, clear) in
+        for (count, chunks, clear) in
             [(0, 1, true), (10, 1, false), (2 * per_part + 1, 3, true), (per_part + 9, 2, false)]
         {
             let kind = DictionaryKind::StopWords;
             let whole = MetaCommand::ChangeDictionary { kind, clear, ops: (0..count).map(add).collect() };
             let cut = cut(whole.clone());
-            assert_eq!(cut.len(), parts, "{count}");
-            for (at, part) in cut.iter().enumerate() {
+            assert_eq!(cut.len(), chunks, "{count}");
+            for (at, chunk) in cut.iter().enumerate() {
                 assert!(
-                    matches!(part, MetaCommand::ChangeDictionary { clear: drops, .. } if *drops == (clear && at == 0))
+                    matches!(chunk, MetaCommand::ChangeDictionary { clear: drops, .. } if *drops == (clear && at == 0))
                 );
-                assert!(is_cut(part));
+                assert!(is_cut(chunk));
             }
             assert_eq!(join(cut), Some(whole));
         }

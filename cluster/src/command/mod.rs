@@ -51,16 +51,16 @@ impl Command {
     }
 }
 
-/// One log entry, opened: a whole command or a part of one.
+/// One log entry, opened: a whole command or a chunk of one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// Unix milliseconds, given by the proposer.
     pub time_ms: u64,
-    /// Position among the parts, from 0.
-    pub part: u32,
-    /// How many parts the command was cut into.
-    pub parts: u32,
-    /// The command, or this part's share of it.
+    /// Position among the chunks, from 0.
+    pub chunk: u32,
+    /// How many chunks the command was cut into.
+    pub chunks: u32,
+    /// The command, or this chunk's share of it.
     pub command: Command,
 }
 
@@ -98,8 +98,8 @@ impl Entry {
         bytes.push(FORMAT);
         bytes.extend_from_slice(&level.to_le_bytes());
         bytes.extend_from_slice(&self.time_ms.to_le_bytes());
-        bytes.extend_from_slice(&self.part.to_le_bytes());
-        bytes.extend_from_slice(&self.parts.to_le_bytes());
+        bytes.extend_from_slice(&self.chunk.to_le_bytes());
+        bytes.extend_from_slice(&self.chunks.to_le_bytes());
         bytes.extend_from_slice(&codec::encode(&self.command));
         bytes
     }
@@ -119,7 +119,7 @@ impl Entry {
             |at: usize| u32::from_le_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         let time_ms = u64::from(word(3)) | u64::from(word(7)) << 32;
         let command = codec::decode(body, body.len()).map_err(|e| EntryError::Body(e.to_string()))?;
-        Ok(Entry { time_ms, part: word(11), parts: word(15), command })
+        Ok(Entry { time_ms, chunk: word(11), chunks: word(15), command })
     }
 }
 
@@ -131,13 +131,13 @@ pub fn entries(time_ms: u64, command: Command) -> Vec<Vec<u8>> {
 
 /// As [`entries`], for a command whose level is known.
 pub fn entries_at(time_ms: u64, command: Command, level: u16) -> Vec<Vec<u8>> {
-    // a node that does not know one part must not begin with another: all name the level of the whole
+    // a node that does not know one chunk must not begin with another: all name the level of the whole
     let commands: Vec<Command> = match command {
         Command::Index(command) => entry_chunks::cut(command).into_iter().map(Command::Index).collect(),
         Command::Meta(command) => meta_chunks::cut(command).into_iter().map(Command::Meta).collect(),
     };
-    let parts = commands.len() as u32;
-    let entry = |(part, command)| Entry { time_ms, part: part as u32, parts, command }.encode_at(level);
+    let chunks = commands.len() as u32;
+    let entry = |(chunk, command)| Entry { time_ms, chunk: chunk as u32, chunks, command }.encode_at(level);
     commands.into_iter().enumerate().map(entry).collect()
 }
 

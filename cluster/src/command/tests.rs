@@ -1,4 +1,4 @@
-//! Do the bytes of log entries stay what they are, and do parts become the command that was cut?
+//! Do the bytes of log entries stay what they are, and do chunks become the command that was cut?
 
 use super::entry_chunks::cut;
 use super::*;
@@ -19,8 +19,8 @@ fn put(id: &str, bytes: usize) -> RecordOp {
 fn add_entry(words: DictionaryWords) -> DictionaryOp {
     DictionaryOp::Add(DictionaryEntry { object_id: "i".into(), language: "de", words })
 }
-fn joined(parts: Vec<IndexCommand>) -> IndexCommand {
-    match join(parts.into_iter().map(Command::Index).collect()) {
+fn joined(chunks: Vec<IndexCommand>) -> IndexCommand {
+    match join(chunks.into_iter().map(Command::Index).collect()) {
         Some(Command::Index(command)) => command,
         other => panic!("{other:?}"),
     }
@@ -342,7 +342,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             Command::Index(command) => (1, command.row().number),
         };
         numbers[kind].insert(number);
-        let entry = Entry { time_ms: 0x0102_0304_0506, part: 1, parts: 2, command };
+        let entry = Entry { time_ms: 0x0102_0304_0506, chunk: 1, chunks: 2, command };
         let bytes = entry.encode();
         let level = match &entry.command {
             Command::Meta(MetaCommand::Reannounce { .. }) => "0300",
@@ -404,7 +404,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
 /// How many commands of a kind there are: whoever reads one that there is not says it.
 fn count_of(kind: u8) -> u8 {
     let mut bytes =
-        Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+        Entry { time_ms: 1, chunk: 0, chunks: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
     bytes.truncate(HEADER_BYTES);
     bytes.extend([kind, 250]);
     let error = Entry::decode(&bytes, level::NEWEST).expect_err("no such command").to_string();
@@ -429,7 +429,7 @@ fn is_of_users(command: &Command) -> bool {
 
 #[test]
 fn a_node_reads_what_its_level_knows_whoever_wrote_it() {
-    let entry = |command| Entry { time_ms: 1, part: 0, parts: 1, command }.encode();
+    let entry = |command| Entry { time_ms: 1, chunk: 0, chunks: 1, command }.encode();
     let (old, new) =
         (entry(Command::Meta(MetaCommand::StartNode)), entry(Command::Meta(MetaCommand::EnableUsers)));
     assert!(Entry::decode(&old, 1).is_ok() && Entry::decode(&old, 2).is_ok());
@@ -443,7 +443,7 @@ fn a_node_reads_what_its_level_knows_whoever_wrote_it() {
 #[test]
 fn entries_that_cannot_be_read_say_why() {
     let good =
-        Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
+        Entry { time_ms: 1, chunk: 0, chunks: 1, command: Command::Meta(MetaCommand::StartNode) }.encode();
     let changed = |at: usize, to: u8| {
         let mut bytes = good.clone();
         bytes[at] = to;
@@ -476,12 +476,12 @@ fn a_batch_is_cut_between_records_and_joined_again() {
     for (sizes, expected) in cases {
         let ops: Vec<_> = sizes.iter().enumerate().map(|(i, &bytes)| put(&i.to_string(), bytes)).collect();
         let whole = IndexCommand::Records { index: 7, ops };
-        let parts = entries(3, Command::Index(whole.clone()));
-        assert_eq!(parts.len(), expected, "{sizes:?}");
+        let chunks = entries(3, Command::Index(whole.clone()));
+        assert_eq!(chunks.len(), expected, "{sizes:?}");
         let opened: Vec<_> =
-            parts.iter().map(|bytes| Entry::decode(bytes, level::NEWEST).expect("own bytes")).collect();
+            chunks.iter().map(|bytes| Entry::decode(bytes, level::NEWEST).expect("own bytes")).collect();
         for (i, entry) in opened.iter().enumerate() {
-            assert_eq!((entry.part as usize, entry.parts as usize, entry.time_ms), (i, expected, 3));
+            assert_eq!((entry.chunk as usize, entry.chunks as usize, entry.time_ms), (i, expected, 3));
         }
         let commands = opened.into_iter().map(|entry| entry.command).collect();
         assert_eq!(join(commands), Some(Command::Index(whole)));
@@ -495,7 +495,7 @@ fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
         document: vec![b'x'; limits::RULE_CONSEQUENCE_BYTES_MAX],
     };
     let documents = |count: usize| (0..count).map(document).collect::<Vec<_>>();
-    for (count, parts, replace) in [(0, 1, true), (10, 1, false), (25, 3, true), (25, 3, false)] {
+    for (count, chunks, replace) in [(0, 1, true), (10, 1, false), (25, 3, true), (25, 3, false)] {
         let whole = IndexCommand::SaveDocuments {
             index: 7,
             kind: DocumentKind::Rules,
@@ -503,9 +503,9 @@ fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
             replace,
         };
         let cut = cut(whole.clone());
-        assert_eq!(cut.len(), parts, "{count}");
-        for (at, part) in cut.iter().enumerate() {
-            let IndexCommand::SaveDocuments { replace: drops, .. } = part else { panic!("{part:?}") };
+        assert_eq!(cut.len(), chunks, "{count}");
+        for (at, chunk) in cut.iter().enumerate() {
+            let IndexCommand::SaveDocuments { replace: drops, .. } = chunk else { panic!("{chunk:?}") };
             assert_eq!(*drops, replace && at == 0);
         }
         assert_eq!(joined(cut), whole);
@@ -522,9 +522,9 @@ fn a_long_sequence_keeps_its_order() {
     };
     let reset = IndexCommand::Settings { index: 7, changes: b"{}".to_vec(), replace: true };
     let whole = IndexCommand::Sequence { commands: vec![reset, records] };
-    let parts = cut(whole.clone());
-    assert_eq!(parts.len(), 4);
-    assert_eq!(joined(parts), whole);
+    let chunks = cut(whole.clone());
+    assert_eq!(chunks.len(), 4);
+    assert_eq!(joined(chunks), whole);
 }
 
 #[test]

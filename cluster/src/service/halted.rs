@@ -148,7 +148,7 @@ async fn a_halted_leader_gives_its_group_away_and_reads_and_writes_go_on() {
 /// Puts an entry into the log of the meta group that no member can carry out: a command in parts, which only indices have.
 async fn poison(nodes: &Nodes) -> u64 {
     let command = Command::Meta(MetaCommand::StartNode);
-    let entry = Bytes::from(Entry { time_ms: 1, part: 0, parts: 2, command }.encode());
+    let entry = Bytes::from(Entry { time_ms: 1, chunk: 0, chunks: 2, command }.encode());
     let mut put = None;
     until("the entry is in the log", async || {
         for service in &nodes.services {

@@ -350,7 +350,7 @@ fn the_meta_state_is_replaced_as_a_whole() {
     let create = |index: u64, name: &str| {
         let name = crate::harness::name(name);
         let command = Command::Meta(MetaCommand::CreateIndex { name, group: GROUP });
-        let data = Entry { time_ms: index, part: 0, parts: 1, command }.encode().into();
+        let data = Entry { time_ms: index, chunk: 0, chunks: 1, command }.encode().into();
         CommittedEntry { index, term: 1, data }
     };
     let (mut from, of_leader, _) = open("a");

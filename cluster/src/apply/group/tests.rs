@@ -137,16 +137,16 @@ impl Machine for Notes {
     }
 }
 
-/// The log that a script stands for: `a` one command, `b/3` one in three parts, `-` an empty entry.
+/// The log that a script stands for: `a` one command, `b/3` one in three chunks, `-` an empty entry.
 fn log(script: &str) -> Vec<CommittedEntry> {
     let mut entries = vec![];
     for word in script.split(' ') {
-        let (letter, parts) =
+        let (letter, chunks) =
             word.split_once('/').map_or((word, 1), |(l, n)| (l, n.parse().expect("a number")));
-        for part in 0..parts {
+        for chunk in 0..chunks {
             let ops = vec![RecordOp::Delete { object_id: letter.into() }];
             let command = Command::Index(IndexCommand::Records { index: 1, ops });
-            let entry = Entry { time_ms: entries.len() as u64 - u64::from(part), part, parts, command };
+            let entry = Entry { time_ms: entries.len() as u64 - u64::from(chunk), chunk, chunks, command };
             let data = if word == "-" { Bytes::new() } else { entry.encode().into() };
             entries.push(CommittedEntry { index: entries.len() as u64 + 1, term: 1, data });
         }
@@ -237,7 +237,7 @@ fn every_command_is_applied_once_wherever_a_node_dies() {
 fn nothing_is_noted_for_comparisons_that_a_start_finds_in_the_log() {
     let compare = |index: u64| {
         let command = Command::Index(IndexCommand::Compare);
-        let data = Entry { time_ms: 0, part: 0, parts: 1, command }.encode().into();
+        let data = Entry { time_ms: 0, chunk: 0, chunks: 1, command }.encode().into();
         CommittedEntry { index, term: 1, data }
     };
     let disk = Disk::new();
@@ -305,7 +305,7 @@ fn a_dump_that_cannot_be_written_keeps_the_log_and_damage_is_a_failure() {
     std::fs::remove_dir_all(disk.path().join("dumps/1.dump")).expect("removed");
     assert_eq!(group.dump(DumpWhen::Now).expect("written"), Some(2));
 
-    let foreign = Entry { time_ms: 1, part: 0, parts: 1, command: Command::Meta(MetaCommand::StartNode) };
+    let foreign = Entry { time_ms: 1, chunk: 0, chunks: 1, command: Command::Meta(MetaCommand::StartNode) };
     for (data, expected) in [(foreign.encode(), "not one for this group"), (vec![9; 40], "format 9")] {
         let entry = CommittedEntry { index: 3, term: 1, data: data.into() };
         let failure = group.take(&entry).expect_err("a failure").to_string();
@@ -322,7 +322,7 @@ fn a_group_stands_still_before_a_command_of_a_newer_program_and_goes_on_with_one
         data[1] = 2;
         entry.data = data.into();
     };
-    // all three parts of c are of level 2: none of them is begun with
+    // all three chunks of c are of level 2: none of them is begun with
     entries[3..6].iter_mut().for_each(newer);
     let mut old = disk.open(0).knowing(1);
     let halt = old.halt();
