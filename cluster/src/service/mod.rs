@@ -191,7 +191,7 @@ impl Service {
                     operate::copy_index(&context, &source, &destination).await
                 }
                 IndexOperation::Copy { scope: Some(scope) } => {
-                    let copied = operate::copy_parts(&context, &source, &destination, &scope).await?;
+                    let copied = operate::copy_pieces(&context, &source, &destination, &scope).await?;
                     partitions::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(copied)
                 }

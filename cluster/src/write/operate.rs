@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 /// Settings that belong to an index and not to its content: no copy carries them.
 const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
-/// The part of an index that `scope` may name beside synonyms and rules.
+/// The piece of an index that `scope` may name beside synonyms and rules.
 const SCOPE_SETTINGS: &str = "settings";
 /// How soon the end of a copy is looked for again; each time after twice as long.
 const VISIBLE_INTERVAL: Duration = Duration::from_millis(2);
@@ -103,16 +103,16 @@ pub async fn move_index(
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
 }
 
-/// A part of an index that a copy of it gets apart from its records.
-enum Part {
+/// A piece of the configuration of an index, which a copy of it gets apart from its records.
+enum ConfigPiece {
     Settings(Map<String, Value>),
     Documents(DocumentKind, Vec<RawDocument>),
 }
-impl Part {
+impl ConfigPiece {
     fn command(&self, index: Incarnation) -> IndexCommand {
         match self {
-            Part::Settings(document) => settings_command(index, document, Replace::Yes),
-            Part::Documents(kind, documents) => {
+            ConfigPiece::Settings(document) => settings_command(index, document, Replace::Yes),
+            ConfigPiece::Documents(kind, documents) => {
                 let documents = documents.clone();
                 IndexCommand::SaveDocuments { index, kind: *kind, documents, replace: true }
             }
@@ -121,7 +121,7 @@ impl Part {
 }
 
 /// What `row` has beside its records, as reads show it; as of every write that was answered before.
-async fn shown_parts(
+async fn shown_config(
     context: &NodeContext,
     row: &IndexRow,
     kinds: &[DocumentKind],
@@ -136,11 +136,11 @@ async fn shown_parts(
 }
 
 /// What a virtual replica has of its own.
-async fn own_parts(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<Part>> {
+async fn own_pieces(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<ConfigPiece>> {
     let IndexConfig { settings, documents } =
-        shown_parts(context, replica, &context.document_kinds(), deadline).await?;
-    let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
-    Ok([Part::Settings(settings.document.clone())].into_iter().chain(documents).collect())
+        shown_config(context, replica, &context.document_kinds(), deadline).await?;
+    let documents = documents.into_iter().map(|(kind, raw)| ConfigPiece::Documents(kind, raw));
+    Ok([ConfigPiece::Settings(settings.document.clone())].into_iter().chain(documents).collect())
 }
 
 /// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
@@ -187,12 +187,12 @@ pub async fn fill(
 ) -> Result<Option<TaskId>> {
     let (group, from, to) = (*group, *from, *to);
     let own = match shown.as_ref().filter(|row| row.incarnation != from) {
-        Some(replica) => own_parts(context, replica, deadline).await?,
+        Some(replica) => own_pieces(context, replica, deadline).await?,
         None => vec![],
     };
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
     let mut commands = vec![IndexCommand::Copy { from, to }];
-    commands.extend(own.iter().map(|part| part.command(to)));
+    commands.extend(own.iter().map(|piece| piece.command(to)));
     commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
     let copied =
@@ -220,8 +220,8 @@ async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -
     ask_by(context, ShowsRecords { group, log_index }, deadline).await.unwrap_or_default()
 }
 
-/// Copies only the named parts, as they are when all writes answered before are applied; records stay.
-pub async fn copy_parts(
+/// Copies only the named pieces of the configuration, as they are when all writes answered before are applied; records stay.
+pub async fn copy_pieces(
     context: &NodeContext,
     source: &IndexName,
     destination: &IndexName,
@@ -233,21 +233,21 @@ pub async fn copy_parts(
     if source != destination {
         read::look_again(context, source).await;
         let mut kinds = context.document_kinds();
-        kinds.retain(|kind| scope.iter().any(|part| part == kind.scope()));
+        kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
         let (theirs, documents) = match row_of(context, source) {
             Some(from) => {
                 let IndexConfig { settings, documents } =
-                    shown_parts(context, &from, &kinds, deadline).await?;
+                    shown_config(context, &from, &kinds, deadline).await?;
                 (settings.document.clone(), documents)
             }
             None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
         };
-        if scope.iter().any(|part| part == SCOPE_SETTINGS) {
+        if scope.iter().any(|piece| piece == SCOPE_SETTINGS) {
             let ours = index_config::now(context, &to, &[], deadline).await?.settings;
             commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
-        let documents = documents.into_iter().map(|(kind, raw)| Part::Documents(kind, raw));
-        commands.extend(documents.map(|part| part.command(to.incarnation)));
+        let documents = documents.into_iter().map(|(kind, raw)| ConfigPiece::Documents(kind, raw));
+        commands.extend(documents.map(|piece| piece.command(to.incarnation)));
     }
     let command = match commands.is_empty() {
         true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
