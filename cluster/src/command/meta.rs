@@ -53,7 +53,7 @@ pub enum MetaCommand {
         from: IndexName,
         /// The destination.
         to: IndexName,
-        /// For each replica of the destination a reserved incarnation in the group of the source, and for parts of them.
+        /// For each replica of the destination a reserved incarnation in the group of the source, and for partitions of them.
         replicas: Vec<Moved>,
     },
     /// Reserves an incarnation, which is this command's task id, as the destination of a copy.
@@ -80,7 +80,7 @@ pub enum MetaCommand {
         /// The incarnation.
         incarnation: Incarnation,
     },
-    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none; their parts follow its parts.
+    /// Lets exactly these names be the replicas of an index, all or, if one cannot, none; their partitions follow its partitions.
     ///
     /// The incarnations of names that are new are this command's task id and the numbers after it.
     SetReplicas {
@@ -88,7 +88,7 @@ pub enum MetaCommand {
         name: IndexName,
         /// The life of it that the caller saw.
         incarnation: Incarnation,
-        /// All its replicas, and what is prepared for parts of them.
+        /// All its replicas, and what is prepared for partitions of them.
         replicas: Vec<Wanted>,
     },
     /// A placement group has been told what the meta group decided of something that it keeps, too.
@@ -160,8 +160,8 @@ pub enum MetaCommand {
         /// The step.
         step: UserStep,
     },
-    /// Lets every cluster have its part of an index: for clusters that came after it.
-    MakeParts {
+    /// Lets every cluster have its partition of an index: for clusters that came after it.
+    MakePartitions {
         /// The index.
         name: IndexName,
     },
@@ -190,14 +190,14 @@ pub enum MetaCommand {
         /// What was looked at.
         looked: Looked,
     },
-    /// Ends a copy of an index with all its parts, or of one that is missing, unless the source has been replaced meanwhile:
-    /// a name stands for what is reserved, and what it and its parts stood for is tombstoned.
+    /// Ends a copy of an index with all its partitions, or of one that is missing, unless the source has been replaced meanwhile:
+    /// a name stands for what is reserved, and what it and its partitions stood for is tombstoned.
     PointCopy {
         /// The destination's name.
         name: IndexName,
         /// What was copied.
         sources: Vec<Source>,
-        /// The copies: one of the index, which has the destination's name, and one of each part.
+        /// The copies: one of the index, which has the destination's name, and one of each partition.
         copies: Vec<Copied>,
     },
     /// Reserves the destinations of a copy unless a user's writes wait or a move waits for its turn: one in each group, with this command's task id and
@@ -343,7 +343,7 @@ impl MetaCommand {
             MetaCommand::RemoveUser { .. } => row(20, level::OF_USERS),
             MetaCommand::StepUser { step: UserStep::Thaw, .. } => row(21, level::LOOKED),
             MetaCommand::StepUser { .. } => row(21, level::OF_USERS),
-            MetaCommand::MakeParts { .. } => row(22, level::OF_USERS),
+            MetaCommand::MakePartitions { .. } => row(22, level::OF_USERS),
             MetaCommand::Reannounce { .. } => row(23, level::PARTITIONS_FOLLOW),
             MetaCommand::RotateAdminKey { .. } => row(24, level::KEY_ROTATION),
             MetaCommand::StepUserAfterLook { .. } => row(25, level::LOOKED),

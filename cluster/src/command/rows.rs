@@ -30,7 +30,7 @@ pub enum NodeState {
     Removed,
 }
 
-/// A replica as a list names it, or what is prepared for the part of one that another cluster has.
+/// A replica as a list names it, or what is prepared for the partition of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// Its name.
@@ -41,7 +41,7 @@ pub struct Wanted {
     pub prepared: Option<Incarnation>,
 }
 
-/// Where a replica of the destination of a move goes on, or the part of one that another cluster has.
+/// Where a replica of the destination of a move goes on, or the partition of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {
     /// Its name.
@@ -92,7 +92,7 @@ pub struct Looked {
     pub through: u64,
 }
 
-/// An index or a part of one that was copied.
+/// An index or a partition of one that was copied.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Source {
     /// Its name.
@@ -101,7 +101,7 @@ pub struct Source {
     pub incarnation: Incarnation,
 }
 
-/// The copy of an index or of a part of one.
+/// The copy of an index or of a partition of one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Copied {
     /// The name that it gets.

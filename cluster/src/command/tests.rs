@@ -238,7 +238,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             meta(MetaCommand::StepUser { user: user(), epoch: 3, step: UserStep::Thaw }),
             "00 15 0175 03 06".into(),
         ),
-        (meta(MetaCommand::MakeParts { name: name() }), "00 16 0161".into()),
+        (meta(MetaCommand::MakePartitions { name: name() }), "00 16 0161".into()),
         (meta(MetaCommand::Reannounce { group: GroupId(5) }), "00 17 05".into()),
         (
             meta(MetaCommand::RotateAdminKey { admin_key: [9; 32], replaces: 5, overlap_ms: 7 }),
@@ -422,7 +422,7 @@ fn is_of_users(command: &Command) -> bool {
                 | MetaCommand::MoveUser { .. }
                 | MetaCommand::RemoveUser { .. }
                 | MetaCommand::StepUser { .. }
-                | MetaCommand::MakeParts { .. }
+                | MetaCommand::MakePartitions { .. }
         ) | Command::Index(IndexCommand::ForUser { .. })
     )
 }

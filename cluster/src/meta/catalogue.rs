@@ -26,7 +26,7 @@ pub struct Link {
 impl Link {
     /// The link in the form of the setting `replicas`, with the name that callers know.
     pub fn shown(&self) -> String {
-        let name = self.name.part().0;
+        let name = self.name.partition().0;
         match self.kind {
             ReplicaKind::Standard => name.to_owned(),
             ReplicaKind::Virtual => format!("virtual({name})"),
@@ -158,7 +158,7 @@ impl CatalogueChanged {
 impl Catalogue {
     /// The indices that callers name, in no order.
     pub fn named(&self) -> Vec<IndexName> {
-        self.iter().map(|(name, _)| name.clone()).filter(|name| name.part().1.is_none()).collect()
+        self.iter().map(|(name, _)| name.clone()).filter(|name| name.partition().1.is_none()).collect()
     }
     /// The index that `name` stands for.
     pub fn get(&self, name: &IndexName) -> Option<&IndexRow> {

@@ -1,6 +1,6 @@
 //! How does a copy become an index, and how do copies and moves of users keep out of each other's way?
 //!
-//! A copy takes one part of an index after another, each as it is at some moment. A user whose records go from one part to
+//! A copy takes one partition of an index after another, each as it is at some moment. A user whose records go from one partition to
 //! another meanwhile would be missing in it, or left behind. So no copy begins while a user's writes wait, nobody's writes begin
 //! to wait while one is under way (`turns.rs`), and a user goes on to another cluster, or is done with one, when no copy is
 //! under way that may have taken the records before. Who wants
@@ -127,7 +127,7 @@ impl MetaState {
         if let Some(old) = self.catalogue.put(name.clone(), row) {
             changes.push(self.tombstone(old.incarnation, old.group));
         }
-        changes.extend(self.complete_parts(at, &name, &[]));
+        changes.extend(self.complete_partitions(at, &name, &[]));
         changes
     }
 
@@ -158,7 +158,7 @@ impl MetaState {
         {
             return vec![];
         }
-        let mut changes = self.remove_parts(name);
+        let mut changes = self.remove_partitions(name);
         for Copied { name, incarnation, group } in copies {
             self.reserved.remove(incarnation);
             let row = IndexRow { incarnation: *incarnation, group: *group, created_ms, role: Role::Alone };
@@ -167,7 +167,7 @@ impl MetaState {
                 changes.push(self.tombstone(old.incarnation, old.group));
             }
         }
-        changes.extend(self.complete_parts(at, name, &[]));
+        changes.extend(self.complete_partitions(at, name, &[]));
         changes
     }
 }
@@ -217,15 +217,18 @@ mod tests {
             Looked { changed: self.state.catalogue_changed(), through: self.log_index }
         }
         fn lives(&self, index: &str) -> [Option<Incarnation>; 2] {
-            let names = [name(index), name(index).part_in(1).expect("a part")];
+            let names = [name(index), name(index).partition_in(1).expect("a partition")];
             names.map(|name| self.state.catalogue.get(&name).map(|row| row.incarnation))
         }
         fn sources(&self) -> Vec<Source> {
-            let life = |part: IndexName| {
-                let incarnation = self.state.catalogue.get(&part)?.incarnation;
-                Some(Source { name: part, incarnation })
+            let life = |partition: IndexName| {
+                let incarnation = self.state.catalogue.get(&partition)?.incarnation;
+                Some(Source { name: partition, incarnation })
             };
-            [name("a"), name("a").part_in(1).expect("a part")].into_iter().filter_map(life).collect()
+            [name("a"), name("a").partition_in(1).expect("a partition")]
+                .into_iter()
+                .filter_map(life)
+                .collect()
         }
     }
     fn name(text: &str) -> IndexName {
@@ -311,9 +314,12 @@ mod tests {
             log.put(MetaCommand::CreateIndex { name: name("b"), group: GroupId(5) });
             [GroupId(3), GroupId(20)].map(|group| (log.put(MetaCommand::BeginCopy { group }), group))
         };
-        let point = |log: &Log, [own, part]: [(Incarnation, GroupId); 2]| {
+        let point = |log: &Log, [own, partition]: [(Incarnation, GroupId); 2]| {
             let copied = |name: IndexName, (incarnation, group)| Copied { name, incarnation, group };
-            let copies = vec![copied(name("b"), own), copied(name("b").part_in(1).expect("a part"), part)];
+            let copies = vec![
+                copied(name("b"), own),
+                copied(name("b").partition_in(1).expect("a partition"), partition),
+            ];
             MetaCommand::PointCopy { name: name("b"), sources: log.sources(), copies }
         };
         let mut log = Log::new(level::NEWEST);
@@ -334,7 +340,7 @@ mod tests {
         assert_eq!(log.lives("b"), old);
         assert_eq!(log.state.reserved.len(), 2, "for its caller to give up");
 
-        // a part that was given up
+        // a partition that was given up
         let mut log = Log::new(level::NEWEST);
         let ready = begun(&mut log);
         let old = log.lives("b");
@@ -350,8 +356,8 @@ mod tests {
         let incarnation = log.put(MetaCommand::BeginCopy { group: GroupId(3) });
         let copies = vec![Copied { name: name("a"), incarnation, group: GroupId(3) }];
         log.put(MetaCommand::PointCopy { name: name("a"), sources: vec![], copies });
-        let [own, part] = log.lives("a");
+        let [own, partition] = log.lives("a");
         assert_eq!(own, Some(incarnation));
-        assert!(part.is_some() && part != old[1], "a new part that is empty");
+        assert!(partition.is_some() && partition != old[1], "a new partition that is empty");
     }
 }

@@ -54,7 +54,7 @@ impl MetaState {
         let row = IndexRow { incarnation, group, created_ms: at.time_ms, role: Role::Alone };
         let mut changes = vec![RowChange::index(&name, &row)];
         self.catalogue.put(name.clone(), row);
-        changes.extend(self.complete_parts(at, &name, &[]));
+        changes.extend(self.complete_partitions(at, &name, &[]));
         changes
     }
 
@@ -70,7 +70,7 @@ impl MetaState {
                 self.catalogue.remove(name);
                 let mut changes = vec![RowChange::no_index(name), self.tombstone(row.incarnation, row.group)];
                 changes.extend(self.forget_links(&row));
-                changes.extend(self.remove_parts(name));
+                changes.extend(self.remove_partitions(name));
                 changes.extend(self.delete_keys_of(at, name));
                 changes
             }

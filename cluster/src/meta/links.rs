@@ -76,7 +76,7 @@ impl MetaState {
             return vec![];
         };
         let (own, of_parts): (Vec<Wanted>, Vec<Wanted>) =
-            wanted.iter().cloned().partition(|wanted| wanted.name.part().1.is_none());
+            wanted.iter().cloned().partition(|wanted| wanted.name.partition().1.is_none());
         if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, wanted)) {
             return vec![];
         }
@@ -84,7 +84,7 @@ impl MetaState {
         let mut changes = self.link(at, name, &own, &mut incarnations);
         let ready = |Wanted { name, prepared, .. }: Wanted| Some(Moved { name, incarnation: prepared? });
         let ready: Vec<Moved> = of_parts.into_iter().filter_map(ready).collect();
-        changes.extend(self.link_parts(at, name, &ready, &mut incarnations, Links::All));
+        changes.extend(self.link_partitions(at, name, &ready, &mut incarnations, Links::All));
         changes
     }
 
@@ -169,7 +169,7 @@ impl MetaState {
             changes.push(self.tombstone(old.incarnation, old.group));
             changes.extend(self.withdraw(Subject::Replicas(old.incarnation)));
         }
-        changes.extend(self.move_parts(at, (from, to), &theirs, moved));
+        changes.extend(self.move_partitions(at, (from, to), &theirs, moved));
         changes
     }
 

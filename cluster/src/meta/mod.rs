@@ -178,7 +178,7 @@ impl MetaState {
             MetaCommand::RemoveUser { user } => self.remove_user(user),
             MetaCommand::StepUser { user, epoch, step } => self.step_user(at, user, epoch, step),
             MetaCommand::Reannounce { group } => self.reannounce(at, group),
-            MetaCommand::MakeParts { name } => self.complete_parts(at, &name, &[]),
+            MetaCommand::MakePartitions { name } => self.complete_partitions(at, &name, &[]),
             MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms } => {
                 self.rotate_admin_key(at, admin_key, replaces, overlap_ms)
             }

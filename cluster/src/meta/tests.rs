@@ -25,7 +25,7 @@ fn incarnation(log_index: &str) -> Incarnation {
 /// `name`, or `name|number` for the part that a cluster has.
 fn part_or_name(text: &str) -> IndexName {
     match text.split_once('|') {
-        Some((text, number)) => name(text).part_in(number.parse().expect("a number")).expect("a part"),
+        Some((text, number)) => name(text).partition_in(number.parse().expect("a number")).expect("a part"),
         None => name(text),
     }
 }
@@ -107,7 +107,7 @@ impl Machine {
             }
             ["users"] => MetaCommand::EnableUsers,
             ["reannounce", of] => MetaCommand::Reannounce { group: group(of) },
-            ["parts", index] => MetaCommand::MakeParts { name: name(index) },
+            ["parts", index] => MetaCommand::MakePartitions { name: name(index) },
             ["key", value] => MetaCommand::PutKey { key: key_document(value) },
             ["key-damaged"] => MetaCommand::PutKey { key: b"{".to_vec() },
             ["no-key", value] => MetaCommand::DeleteKey { value: value.into() },
@@ -139,7 +139,7 @@ impl Machine {
                 ordinal => format!("{life}+{ordinal}"),
             }
         };
-        let shown = |name: &IndexName| match name.part() {
+        let shown = |name: &IndexName| match name.partition() {
             (name, Some(cluster)) => format!("{name}|{cluster}"),
             (name, None) => name.to_owned(),
         };

@@ -63,8 +63,8 @@ pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<I
         let shown = |row: &IndexRow| {
             virtual_primary(row).and_then(|primary| meta.catalogue.get(primary)).map(|it| it.incarnation)
         };
-        let others = meta.other_parts(name).into_iter().filter_map(|part| {
-            let row = meta.catalogue.get(&part)?.clone();
+        let others = meta.other_partitions(name).into_iter().filter_map(|partition| {
+            let row = meta.catalogue.get(&partition)?.clone();
             let shown = shown(&row);
             Some((row, shown))
         });

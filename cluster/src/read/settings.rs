@@ -86,7 +86,7 @@ pub fn shown(row: &IndexRow, own: Arc<Settings>, of_primary: Option<&Settings>) 
                 None => (*own).clone(),
                 Some(of_primary) => Settings::from_document(&of_primary.on_virtual(&own.document))?,
             };
-            shown.index.primary = Some(primary.part().0.to_owned());
+            shown.index.primary = Some(primary.partition().0.to_owned());
             Ok(Arc::new(shown))
         }
     }

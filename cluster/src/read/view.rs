@@ -32,7 +32,7 @@ pub async fn view(context: &NodeContext, name: &IndexName) -> Result<Location<Ar
             // moved or copied over between the two looks
             let viewed = match again.incarnation == row.incarnation {
                 // a part is made with its index, whether anything is written to it or not, and so is an index with parts
-                true if name.part().1.is_some() || context.meta().users.is_enabled => {
+                true if name.partition().1.is_some() || context.meta().users.is_enabled => {
                     Ok(context.node().view_or_empty(row.incarnation, row.group)?)
                 }
                 true => Err(error),

@@ -24,7 +24,12 @@ impl Service {
     ) -> Result<Candidates> {
         let context = self.open_context()?;
         let meta = context.meta();
-        if !meta.other_parts(index).iter().chain([index]).any(|part| meta.catalogue.get(part).is_some()) {
+        if !meta
+            .other_partitions(index)
+            .iter()
+            .chain([index])
+            .any(|partition| meta.catalogue.get(partition).is_some())
+        {
             // a name that somebody makes up has nothing computed for it
             return Ok(Candidates::default());
         }

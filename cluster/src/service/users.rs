@@ -27,7 +27,7 @@ impl Service {
     ) -> Result<write::ManyReceipt> {
         users::write::many(self.open_context()?, user, ops).await
     }
-    /// Reads of an index for a user: `ask` is given the name of the part that the user's cluster has, again when the user was
+    /// Reads of an index for a user: `ask` is given the name of the partition that the user's cluster has, again when the user was
     /// moved meanwhile.
     ///
     /// Errors: those of `ask`; `Invalid` for a user that is in no cluster.
@@ -38,12 +38,12 @@ impl Service {
         mut ask: impl AsyncFnMut(&IndexName) -> Result<T>,
     ) -> Result<T> {
         let found = self.read_all_for(user, std::slice::from_ref(index), async |names: &[IndexName]| {
-            let name = names.first().ok_or_else(|| Error::internal("one name has one part"))?;
+            let name = names.first().ok_or_else(|| Error::internal("one name has one partition"))?;
             ask(name).await
         });
         found.await
     }
-    /// The same for several indices at a time: a part for each of them.
+    /// The same for several indices at a time: a partition for each of them.
     pub async fn read_all_for<T>(
         &self,
         user: &UserId,
@@ -55,11 +55,11 @@ impl Service {
             return ask(indices).await;
         }
         routing::read(&**context, user, async |cluster| {
-            let mut parts = Vec::with_capacity(indices.len());
+            let mut partitions = Vec::with_capacity(indices.len());
             for name in indices {
-                parts.push(routing::part_for_read(&**context, name, cluster).await?);
+                partitions.push(routing::partition_for_read(&**context, name, cluster).await?);
             }
-            ask(&parts).await
+            ask(&partitions).await
         })
         .await
     }

@@ -70,7 +70,7 @@ impl Env for NodeContext {
     async fn index_for_write(&self, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
         write::index_for_write(self, name, deadline).await
     }
-    async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
+    async fn make_partitions(&self, name: &IndexName, deadline: Instant) -> Result<()> {
         partitions::make(self, name, deadline).await
     }
     fn group_for(&self, name: &IndexName) -> Result<GroupId> {
@@ -98,7 +98,7 @@ impl Env for NodeContext {
     }
 }
 
-/// The part of an index that a cluster has; the index is made when there is none.
+/// The partition of an index that a cluster has; the index is made when there is none.
 pub async fn part_for_write(
     env: &impl Env,
     name: &IndexName,
@@ -109,7 +109,7 @@ pub async fn part_for_write(
     replicas::check_writable(&row, name)?;
     let known = || {
         let meta = env.meta();
-        let row = meta.catalogue.get(&meta.part_of(name, cluster)?).cloned();
+        let row = meta.catalogue.get(&meta.partition_of(name, cluster)?).cloned();
         // it may follow another one since
         row.as_ref().map_or(Ok(()), |row| replicas::check_writable(row, name))?;
         Ok::<_, Error>(row)
@@ -118,7 +118,7 @@ pub async fn part_for_write(
         return Ok(row);
     }
     // the cluster came after the index
-    env.make_parts(name, deadline).await?;
+    env.make_partitions(name, deadline).await?;
     let gone = || Error::unavailable(format!("index {name} is being changed by others; try again"));
     known()?.ok_or_else(gone)
 }

@@ -1,7 +1,7 @@
 //! Which cluster serves which user (C§15): what the interface asks about users and has done to them.
 //!
 //! The mapping itself lies in the meta state, in the memory of every node. [`routing`] says where a user is,
-//! [`mod@write`] and [`records`] put records there, [`partitions`] keeps the parts of an index alike, [`actor`] moves and removes
+//! [`mod@write`] and [`records`] put records there, [`partitions`] keeps the partitions of an index alike, [`actor`] moves and removes
 //! users as [`core`] says, `runner.rs` has begun and [`saga`] does; [`usage`] is what they have, [`search`] finds them.
 
 pub mod actor;

@@ -1,4 +1,4 @@
-//! How do the parts of an index stay alike in what belongs to all users: settings, synonyms, rules, public records?
+//! How do the partitions of an index stay alike in what belongs to all users: settings, synonyms, rules, public records?
 //!
 //! The index that callers name is the home of all that; the others are made like it. Whoever changes something there
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
@@ -30,12 +30,12 @@ const SHOWN: Duration = Duration::from_secs(10);
 const COMPARE_EVERY: Duration = Duration::from_secs(5);
 const REST_AFTER_COMPARISON: u32 = 50;
 
-/// Gives every other part the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
+/// Gives every other partition the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
 /// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached does not keep the
 /// others from getting it.
 pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadline: Instant) -> Result<()> {
-    let parts = context.meta().other_parts(name);
-    let spread = parts.iter().map(|part| spread_to(context, (name, part), reach, deadline));
+    let partitions = context.meta().other_partitions(name);
+    let spread = partitions.iter().map(|partition| spread_to(context, (name, partition), reach, deadline));
     let spread: Vec<Result<Vec<TaskId>>> = join_all(spread).await;
     let shown = spread.iter().flatten().flatten().map(|task| {
         let until = deadline.min(Instant::now() + SHOWN);
@@ -47,32 +47,32 @@ pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadl
     spread.into_iter().find_map(Result::err).map_or(Ok(()), Err)
 }
 
-/// The same to one part; returns the tasks after which readers see it.
+/// The same to one partition; returns the tasks after which readers see it.
 async fn spread_to(
     context: &NodeContext,
-    (name, part): (&IndexName, &IndexName),
+    (name, partition): (&IndexName, &IndexName),
     reach: Reach,
     deadline: Instant,
 ) -> Result<Vec<TaskId>> {
-    let mut tasks: Vec<TaskId> = configure(context, name, part, deadline).await?.into_iter().collect();
+    let mut tasks: Vec<TaskId> = configure(context, name, partition, deadline).await?.into_iter().collect();
     // what is new takes over the configuration that its primary has by now
-    let linked = link(context, part).await?;
+    let linked = link(context, partition).await?;
     if reach == Reach::Replicas || linked.is_some() {
         let meta = context.meta();
-        let replicas = meta.catalogue.get(part).map_or(&[][..], IndexRow::replicas);
-        for Link { name: part, kind: _ } in replicas {
-            let name = IndexName::new(part.part().0)?;
-            tasks.extend(configure(context, &name, part, deadline).await?);
+        let replicas = meta.catalogue.get(partition).map_or(&[][..], IndexRow::replicas);
+        for Link { name: partition, kind: _ } in replicas {
+            let name = IndexName::new(partition.partition().0)?;
+            tasks.extend(configure(context, &name, partition, deadline).await?);
         }
     }
     tasks.extend(linked);
     Ok(tasks)
 }
 
-/// Tells the group of a part of its replicas if it may not have heard. Returns the task.
-async fn link(context: &NodeContext, part: &IndexName) -> Result<Option<TaskId>> {
+/// Tells the group of a partition of its replicas if it may not have heard. Returns the task.
+async fn link(context: &NodeContext, partition: &IndexName) -> Result<Option<TaskId>> {
     let meta = context.meta();
-    let Some(row) = meta.catalogue.get(part) else { return Ok(None) };
+    let Some(row) = meta.catalogue.get(partition) else { return Ok(None) };
     let subject = Subject::Replicas(row.incarnation);
     match meta.unannounced.get(&subject) {
         Some(revision) => announce(context, subject, *revision).await,
@@ -80,17 +80,17 @@ async fn link(context: &NodeContext, part: &IndexName) -> Result<Option<TaskId>>
     }
 }
 
-/// Makes the configuration of a part like that of its index. Returns a task after which readers see it; `None` for one that
+/// Makes the configuration of a partition like that of its index. Returns a task after which readers see it; `None` for one that
 /// is gone.
 pub(super) async fn configure(
     env: &impl Env,
     name: &IndexName,
-    part: &IndexName,
+    partition: &IndexName,
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
     for _ in 0..ROUNDS {
         let meta = env.meta();
-        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+        let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(partition)) else {
             return Ok(None);
         };
         let (wanted, found) = configurations(env, (from, to), deadline).await?;
@@ -122,15 +122,15 @@ async fn configurations(
     let wanted = env.configuration(from, deadline).await?;
     Ok((wanted, env.configuration(to, deadline).await?))
 }
-/// Whether a part has the configuration of its index; also when one of them is gone.
+/// Whether a partition has the configuration of its index; also when one of them is gone.
 pub(super) async fn are_configured_alike(
     env: &impl Env,
     name: &IndexName,
-    part: &IndexName,
+    partition: &IndexName,
     deadline: Instant,
 ) -> Result<bool> {
     let meta = env.meta();
-    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(part)) else {
+    let (Some(from), Some(to)) = (meta.catalogue.get(name), meta.catalogue.get(partition)) else {
         return Ok(true);
     };
     let (wanted, found) = configurations(env, (from, to), deadline).await?;
@@ -139,13 +139,13 @@ pub(super) async fn are_configured_alike(
 fn is_same(wanted: &IndexConfig, found: &IndexConfig) -> bool {
     own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
 }
-fn own_settings(parts: &IndexConfig) -> Map<String, Value> {
-    let mut document = parts.settings.document.clone();
+fn own_settings(config: &IndexConfig) -> Map<String, Value> {
+    let mut document = config.settings.document.clone();
     document.remove("replicas");
     document
 }
 
-/// Gives every other part the public records that the index has now, of all or those that are named by stored ids; returns
+/// Gives every other partition the public records that the index has now, of all or those that are named by stored ids; returns
 /// when all readers see them.
 pub async fn follow(
     context: &NodeContext,
@@ -154,8 +154,8 @@ pub async fn follow(
     deadline: Instant,
 ) -> Result<()> {
     let public = UserId::new(quorate_model::user::PUBLIC)?;
-    for part in context.meta().other_parts(name) {
-        let copying = Copying { user: &public, epoch: None, from: name, to: &part, ids };
+    for partition in context.meta().other_partitions(name) {
+        let copying = Copying { user: &public, epoch: None, from: name, to: &partition, ids };
         let mut rounds = 0..ROUNDS;
         while copy(context, &copying, deadline).await? > 0 {
             if rounds.next().is_none() {
@@ -168,10 +168,10 @@ pub async fn follow(
     Ok(())
 }
 
-/// Errors: `Invalid` when `changes` names replicas that would have no parts in other clusters.
+/// Errors: `Invalid` when `changes` names replicas that would have no partitions in other clusters.
 pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<()> {
     let names_some = listed(changes)?.is_some_and(|links| !links.is_empty());
-    if meta.users.is_enabled && meta.clusters.len() > 1 && names_some && !meta.parts_follow() {
+    if meta.users.is_enabled && meta.clusters.len() > 1 && names_some && !meta.partitions_follow() {
         return Err(Error::invalid(
             "replicas cannot be used on several clusters before all nodes run a version that knows how",
         ));
@@ -179,10 +179,10 @@ pub fn check_replicas(meta: &MetaState, changes: &Map<String, Value>) -> Result<
     Ok(())
 }
 
-/// Makes the parts that are missing because their cluster came after their index, with the configuration that they would
+/// Makes the partitions that are missing because their cluster came after their index, with the configuration that they would
 /// have.
 pub async fn make(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<()> {
-    let command = MetaCommand::MakeParts { name: name.clone() };
+    let command = MetaCommand::MakePartitions { name: name.clone() };
     context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
     if let Err(error) = spread(context, name, Reach::Replicas, deadline).await {
         tracing::info!(index = %name, %error, "a part is configured later");
@@ -203,7 +203,7 @@ pub async fn keep_alike(context: Arc<NodeContext>) {
             let began = Instant::now();
             let compares = began >= next_comparison;
             for name in meta.catalogue.named() {
-                if !compares && !meta.lacks_parts(&name) {
+                if !compares && !meta.lacks_partitions(&name) {
                     continue;
                 }
                 if let Err(error) = mend(&context, &name).await {
@@ -220,11 +220,11 @@ pub async fn keep_alike(context: Arc<NodeContext>) {
 
 async fn mend(context: &NodeContext, name: &IndexName) -> Result<()> {
     let deadline = write_deadline();
-    if context.meta().lacks_parts(name) {
+    if context.meta().lacks_partitions(name) {
         make(context, name, deadline).await?;
     }
-    let parts = context.meta().other_parts(name);
-    let mended = parts.iter().map(|part| mend_part(context, (name, part), deadline));
+    let partitions = context.meta().other_partitions(name);
+    let mended = partitions.iter().map(|partition| mend_partition(context, (name, partition), deadline));
     // one after another: nobody waits for it
     let mut outcome = Ok(());
     for mended in mended {
@@ -233,20 +233,20 @@ async fn mend(context: &NodeContext, name: &IndexName) -> Result<()> {
     outcome
 }
 
-async fn mend_part(
+async fn mend_partition(
     context: &NodeContext,
-    (name, part): (&IndexName, &IndexName),
+    (name, partition): (&IndexName, &IndexName),
     deadline: Instant,
 ) -> Result<()> {
     let meta = context.meta();
     let is_unannounced = |row: &IndexRow| meta.unannounced.contains_key(&Subject::Replicas(row.incarnation));
-    if meta.catalogue.get(part).is_some_and(is_unannounced)
-        || !are_configured_alike(context, name, part, deadline).await?
+    if meta.catalogue.get(partition).is_some_and(is_unannounced)
+        || !are_configured_alike(context, name, partition, deadline).await?
     {
-        spread_to(context, (name, part), Reach::Index, deadline).await?;
+        spread_to(context, (name, partition), Reach::Index, deadline).await?;
     }
     let public = UserId::new(quorate_model::user::PUBLIC)?;
-    let copying = Copying { user: &public, epoch: None, from: name, to: part, ids: None };
+    let copying = Copying { user: &public, epoch: None, from: name, to: partition, ids: None };
     if !differences(context, &copying, deadline).await?.is_empty() {
         follow(context, name, None, deadline).await?;
     }

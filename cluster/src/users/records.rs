@@ -1,6 +1,6 @@
-//! How do a user's records get from one part of an index into another, and how are they deleted and counted?
+//! How do a user's records get from one partition of an index into another, and how are they deleted and counted?
 //!
-//! Copying compares the two parts and writes the difference, so it may be done again, and a second time only takes what
+//! Copying compares the two partitions and writes the difference, so it may be done again, and a second time only takes what
 //! changed since. Every command of a move or a removal names the user's epoch: see `quorate_node::ops`.
 
 use super::usage::{Figures, Usage};
@@ -42,15 +42,15 @@ pub struct Copying<'a> {
     pub user: &'a UserId,
     /// The epoch of the owner that this was decided on; public records have none.
     pub epoch: Option<u64>,
-    /// The part that has them.
+    /// The partition that has them.
     pub from: &'a IndexName,
-    /// The part that gets them.
+    /// The partition that gets them.
     pub to: &'a IndexName,
     /// Only those with these stored ids.
     pub ids: Option<&'a [String]>,
 }
 
-/// The same without the parts.
+/// The same without the partitions.
 #[derive(Clone, Copy, Debug)]
 struct Who<'a> {
     user: &'a UserId,
@@ -63,7 +63,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// What one part has in another way than another one.
+/// What one partition has in another way than another one.
 #[derive(Debug, Default)]
 pub struct Differences {
     /// Stored ids of records that are missing or others.
@@ -80,16 +80,16 @@ impl Differences {
     }
 }
 
-/// Both parts as they are at one moment; `None` when they follow another index, which gives them their records.
+/// Both partitions as they are at one moment; `None` when they follow another index, which gives them their records.
 fn rows(env: &impl Env, Copying { from, to, .. }: &Copying<'_>) -> Result<Option<(IndexRow, IndexRow)>> {
     let meta = env.meta();
-    let row =
-        |name: &IndexName| meta.catalogue.get(name).cloned().ok_or_else(|| Error::no_index(name.part().0));
+    let rows = &meta.catalogue;
+    let row = |name: &IndexName| rows.get(name).cloned().ok_or_else(|| Error::no_index(name.partition().0));
     let (source, target) = (row(from)?, row(to)?);
     Ok(Some((source, target)).filter(|(source, target)| source.primary().or(target.primary()).is_none()))
 }
 
-/// Compares two parts as of every write answered before. Parts of replicas do not differ.
+/// Compares two partitions as of every write answered before. Partitions of replicas do not differ.
 pub async fn differences(env: &impl Env, copying: &Copying<'_>, deadline: Instant) -> Result<Differences> {
     match rows(env, copying)? {
         Some((source, target)) => compare(env, copying.who(), (Some(&source), &target), deadline).await,
@@ -116,7 +116,7 @@ async fn compare(
     Ok(Differences { puts, deletes: found.into_keys().collect(), alike })
 }
 
-/// Makes the owner's records in one part those of another as of every write answered before. Reads see them when this
+/// Makes the owner's records in one partition those of another as of every write answered before. Reads see them when this
 /// returns. Returns how many were not.
 pub async fn copy(env: &impl Env, copying: &Copying<'_>, deadline: Instant) -> Result<usize> {
     match rows(env, copying)? {
@@ -125,7 +125,7 @@ pub async fn copy(env: &impl Env, copying: &Copying<'_>, deadline: Instant) -> R
     }
 }
 
-/// The same for two lives of parts, whatever they are called. Where there is no source there are no records.
+/// The same for two lives of partitions, whatever they are called. Where there is no source there are no records.
 async fn copy_rows(
     env: &impl Env,
     who: Who<'_>,
@@ -142,7 +142,7 @@ async fn copy_rows(
         };
         let (mut ops, mut bytes) = (vec![], 0);
         for (id, record) in ids.iter().zip(records) {
-            // deleted since the two parts were compared: an older one must not stay in the other part
+            // deleted since the two partitions were compared: an older one must not stay in the other partition
             let Some(record) = record else {
                 ops.push(RecordOp::Delete { object_id: id.clone() });
                 continue;
@@ -168,7 +168,7 @@ async fn copy_rows(
     Ok(differed)
 }
 
-/// A part that a user's records are written to.
+/// A partition that a user's records are written to.
 struct Target<'a, M> {
     env: &'a M,
     row: &'a IndexRow,
@@ -224,7 +224,7 @@ impl Pair {
 
 fn pairs(meta: &MetaState, (from, to): (u16, u16)) -> Vec<Pair> {
     let row = |name: &IndexName, cluster: u16| {
-        meta.part_of(name, cluster).ok().and_then(|part| meta.catalogue.get(&part).cloned())
+        meta.partition_of(name, cluster).ok().and_then(|partition| meta.catalogue.get(&partition).cloned())
     };
     let pair = |name: IndexName| Pair { from: row(&name, from), to: row(&name, to), name };
     meta.catalogue.named().into_iter().map(pair).filter(|pair| !pair.follows()).collect()
@@ -265,7 +265,7 @@ impl<'a, M: Env> Mirroring<'a, M> {
             }
         }
     }
-    /// Returns whether the two parts are alike; otherwise one has been made that was missing.
+    /// Returns whether the two partitions are alike; otherwise one has been made that was missing.
     async fn mirror(&self, Pair { name, from, to }: &Pair) -> Result<bool> {
         let (user, epoch) = self.whom;
         let who = Who { user, epoch: Some(epoch), ids: None };
@@ -282,13 +282,13 @@ impl<'a, M: Env> Mirroring<'a, M> {
                 if self.env.digest(from, &whose, self.deadline).await?.is_empty() {
                     return Ok(true);
                 }
-                self.env.make_parts(name, self.deadline).await.map(|()| false)
+                self.env.make_partitions(name, self.deadline).await.map(|()| false)
             }
         }
     }
 }
 
-/// Whose parts are looked through.
+/// Whose partitions are looked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clusters {
     /// Those of one cluster.

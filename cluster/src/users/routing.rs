@@ -148,15 +148,15 @@ fn waits(state: UserState) -> bool {
     }
 }
 
-/// The index that reads of `name` in a cluster go to: that cluster's part. A name that no cluster has goes on as it is.
-pub async fn part_for_read(env: &impl Env, name: &IndexName, cluster: u16) -> Result<IndexName> {
-    let part = env.meta().part_of(name, cluster)?;
-    if part != *name {
+/// The index that reads of `name` in a cluster go to: that cluster's partition. A name that no cluster has goes on as it is.
+pub async fn partition_for_read(env: &impl Env, name: &IndexName, cluster: u16) -> Result<IndexName> {
+    let partition = env.meta().partition_of(name, cluster)?;
+    if partition != *name {
         // the cluster may have come after the index
-        env.look_again(&part).await;
-        if env.meta().catalogue.get(&part).is_none() {
+        env.look_again(&partition).await;
+        if env.meta().catalogue.get(&partition).is_none() {
             return Ok(name.clone());
         }
     }
-    Ok(part)
+    Ok(partition)
 }

@@ -137,7 +137,8 @@ fn run(seed: u64, climate: Climate, mutant: Option<Mutant>) -> Counts {
     executor.run_until("the last write is published", END_MS, written);
     read_everywhere(&world, &mut executor, &truths);
     truths.iter().for_each(|truth| truth.check_at_last(&world));
-    executor.run_until("all parts have the settings of their index", END_MS, || settings::are_alike(&world));
+    executor
+        .run_until("all partitions have the settings of their index", END_MS, || settings::are_alike(&world));
     world.configured.check_at_last(&world);
     match seed % 4 {
         0 => while_indices_change(&world, &mut executor, &truths, |executor| {
@@ -245,7 +246,7 @@ fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
 /// Seeds that once found a fault that few seeds find.
 #[test]
 fn faults_that_were_found_are_mended() {
-    // a record deleted between comparison and copying left an older one of itself in the other part
+    // a record deleted between comparison and copying left an older one of itself in the other partition
     run(7_649, Climate::of(7_649), None);
 }
 

@@ -79,17 +79,17 @@ async fn put(running: &Running, who: &str, ids: &[String]) -> Result<crate::type
 fn numbered(from: usize, to: usize) -> Vec<String> {
     (from..to).map(|number| number.to_string()).collect()
 }
-/// The ids that a part shows of a user.
-fn held(context: &NodeContext, part: &IndexName, who: &str) -> BTreeSet<String> {
+/// The ids that a partition shows of a user.
+fn held(context: &NodeContext, partition: &IndexName, who: &str) -> BTreeSet<String> {
     let meta = context.meta();
-    let Some(row) = meta.catalogue.get(part) else { return BTreeSet::new() };
-    let view = context.node().view(row.incarnation).expect("a part that opens");
+    let Some(row) = meta.catalogue.get(partition) else { return BTreeSet::new() };
+    let view = context.node().view(row.incarnation).expect("a partition that opens");
     let seen = |id: String| quorate_model::user::owner_of(&id).1.to_owned();
     view.owned(who, None).into_keys().map(seen).collect()
 }
-fn parts(running: &Running) -> [IndexName; 2] {
+fn partitions(running: &Running) -> [IndexName; 2] {
     let meta = running.context.meta();
-    [0, 1].map(|cluster| meta.part_of(&index(), cluster).expect("a name"))
+    [0, 1].map(|cluster| meta.partition_of(&index(), cluster).expect("a name"))
 }
 async fn begin_move(running: &Running, who: &str, to: &str) -> Result<u64> {
     assign(&running.context, user(who), to).await
@@ -159,8 +159,8 @@ async fn a_move_ends_although_the_node_died_in_any_step() {
             let mut running = started(&after).await;
             running.start_janitor().expect("threads");
             settled(&running, "jane").await;
-            let [main, west] = parts(&running);
-            let held = |part: &IndexName, who: &str| held(&running.context, part, who).len();
+            let [main, west] = partitions(&running);
+            let held = |partition: &IndexName, who: &str| held(&running.context, partition, who).len();
             let found = [held(&main, "jane"), held(&west, "jane"), held(&main, "roe"), held(&west, "roe")];
             assert_eq!(found, [0, 20, 3, 0], "died after {steps} steps, {copies_more}");
             running.stop().await;
@@ -196,10 +196,10 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         running.start_janitor().expect("threads");
         put(&running, "jane", &numbered(20, 21)).await.expect("written");
         put(&running, "roe", &numbered(3, 4)).await.expect("written");
-        let [main, west] =
-            [0, 1].map(|cluster| running.context.meta().part_of(&wanted[0].name, cluster).expect("a name"));
-        let held = |part: &IndexName, who: &str| {
-            let row = running.context.meta().catalogue.get(part).cloned().expect("a replica");
+        let [main, west] = [0, 1]
+            .map(|cluster| running.context.meta().partition_of(&wanted[0].name, cluster).expect("a name"));
+        let held = |partition: &IndexName, who: &str| {
+            let row = running.context.meta().catalogue.get(partition).cloned().expect("a replica");
             let view = running.context.node().view(row.incarnation).ok()?;
             Some(view.owned(who, None).len())
         };
@@ -246,8 +246,8 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
             while !ended.load(Ordering::Relaxed) {
                 let jane = user("jane");
                 let look = async |cluster| {
-                    let part = routing::part_for_read(&*running.context, &index(), cluster).await?;
-                    Ok(held(&running.context, &part, "jane").len())
+                    let partition = routing::partition_for_read(&*running.context, &index(), cluster).await?;
+                    Ok(held(&running.context, &partition, "jane").len())
                 };
                 let seen = routing::read(&*running.context, &jane, look).await.expect("assigned");
                 assert!(seen >= most, "{seen} of at least {most} records");
@@ -270,8 +270,8 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
     let accepted = put(&running, "jane", &["last".to_owned()]).await.expect("written");
     let shown = seen(&*running.context, accepted.task_id, write_deadline()).await;
     shown.expect("seen");
-    let [main, west] = parts(&running);
-    let held = |part: &IndexName, who: &str| held(&running.context, part, who);
+    let [main, west] = partitions(&running);
+    let held = |partition: &IndexName, who: &str| held(&running.context, partition, who);
     assert_eq!((held(&main, "jane").len(), held(&west, "jane").len()), (0, written + 1));
     assert_eq!((held(&main, "*").len(), held(&west, "*").len()), (1, 1), "public records are in both");
     let row = running.context.meta().users.map.get(&user("jane")).copied().expect("assigned");
@@ -317,8 +317,8 @@ async fn users_are_changed_by_messages_and_the_actor_says_how_it_is() {
     settled(&running, "jane").await;
     let row = running.context.meta().users.map.get(&user("jane")).copied().expect("assigned");
     assert_eq!(row.cluster, 1);
-    let [main, west] = parts(&running);
-    let held = |part: &IndexName| held(&running.context, part, "jane").len();
+    let [main, west] = partitions(&running);
+    let held = |partition: &IndexName| held(&running.context, partition, "jane").len();
     assert_eq!((held(&main), held(&west)), (0, 20));
     change(&running, Change::Remove { user: user("jane") }).await.expect("a removal");
     settled(&running, "jane").await;

@@ -3,7 +3,7 @@
 //! A write of a user is answered when it is sure to be in the cluster that the user's records are copied from, or in the
 //! one that serves the user ([`routing::Write`]). Otherwise it is done again where the user is now: ids are made once, so
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
-//! parts, before it is answered.
+//! partitions, before it is answered.
 
 use super::partitions::follow;
 use super::{records, routing};
@@ -121,7 +121,7 @@ async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: I
     env.propose(row.group, command, purpose, deadline).await
 }
 
-/// Writes records of a user to the part of an index that has them, wherever the user is by then.
+/// Writes records of a user to the partition of an index that has them, wherever the user is by then.
 pub async fn with_user(
     env: &impl Env,
     user: &UserId,
@@ -143,14 +143,17 @@ pub async fn with_user(
     Err(Error::unavailable(format!("userID {user} is being moved, or {name} changed by others; try again")))
 }
 
-/// Whether an index or a part of one is still there, perhaps under another name.
+/// Whether an index or a partition of one is still there, perhaps under another name.
 fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
     let is_it = |now: &IndexRow| now.incarnation == row.incarnation;
-    meta.other_parts(name).iter().chain([name]).any(|part| meta.catalogue.get(part).is_some_and(is_it))
+    meta.other_partitions(name)
+        .iter()
+        .chain([name])
+        .any(|partition| meta.catalogue.get(partition).is_some_and(is_it))
         || meta.catalogue.iter().any(|(_, now)| is_it(now))
 }
 
-/// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other parts.
+/// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other partitions.
 async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>) -> Result<Accepted> {
     let deadline = write_deadline();
     if context.meta().clusters.len() > 1 && context.hold().is_none() {
@@ -162,7 +165,7 @@ async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>)
     let touched = named(&ops);
     let accepted = propose(context, &row, ops, deadline).await?;
     if context.meta().clusters.len() > 1 {
-        // parts that somebody made a moment ago
+        // partitions that somebody made a moment ago
         abreast::learn(context).await?;
         follow(context, name, touched.as_deref(), deadline).await?;
     }

@@ -1,9 +1,9 @@
-//! How is an index copied with all its parts, as one?
+//! How is an index copied with all its partitions, as one?
 //!
-//! The parts are copied one by one under reserved incarnations, then one command lets the names stand for all of them. While
+//! The partitions are copied one by one under reserved incarnations, then one command lets the names stand for all of them. While
 //! an incarnation is reserved for a copy no user goes on to another cluster, and none is reserved while a user's writes wait
 //! (`meta/copies.rs`; the two take turns, `meta/turns.rs`): so each user's records are in the copy, once. A source that is replaced or deleted meanwhile gives
-//! parts of different times; then the copy is begun again.
+//! partitions of different times; then the copy is begun again.
 
 use crate::command::{Copied, MetaCommand, Source};
 use crate::context::proposer::Accepted;
@@ -27,7 +27,7 @@ const MISSING: Incarnation = 0;
 /// One incarnation that is copied into another one.
 #[derive(Clone, Debug)]
 pub struct Filling {
-    /// The index or the part as it is known; `None` when there is none.
+    /// The index or the partition as it is known; `None` when there is none.
     pub shown: Option<IndexRow>,
     /// The group of both.
     pub group: GroupId,
@@ -104,9 +104,9 @@ fn plan(env: &impl Env, source: &IndexName, destination: &IndexName) -> Result<V
         Plan { name, shown: Some(row.clone()), from, group }
     };
     let mut plan = vec![planned(destination.clone(), row)];
-    for part in meta.other_parts(source) {
-        if let (Some(number), Some(row)) = (part.part().1, meta.catalogue.get(&part)) {
-            plan.push(planned(destination.part_in(number)?, row));
+    for partition in meta.other_partitions(source) {
+        if let (Some(number), Some(row)) = (partition.partition().1, meta.catalogue.get(&partition)) {
+            plan.push(planned(destination.partition_in(number)?, row));
         }
     }
     Ok(plan)
@@ -114,7 +114,7 @@ fn plan(env: &impl Env, source: &IndexName, destination: &IndexName) -> Result<V
 
 /// The names and lives that are copied, as the catalogue has them.
 fn sources(meta: &MetaState, source: &IndexName) -> Vec<Source> {
-    let names = std::iter::once(source.clone()).chain(meta.other_parts(source));
+    let names = std::iter::once(source.clone()).chain(meta.other_partitions(source));
     let row = |name: IndexName| Some(Source { incarnation: meta.catalogue.get(&name)?.incarnation, name });
     names.filter_map(row).collect()
 }
@@ -136,7 +136,7 @@ pub async fn copy(
             return Ok(accepted);
         }
     }
-    Err(Error::unavailable(format!("{} is being changed by others; try again", destination.part().0)))
+    Err(Error::unavailable(format!("{} is being changed by others; try again", destination.partition().0)))
 }
 
 /// `None` when the catalogue has changed meanwhile.

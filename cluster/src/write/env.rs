@@ -61,8 +61,9 @@ pub trait Env: Sync {
         name: &IndexName,
         deadline: Instant,
     ) -> impl Future<Output = Result<IndexRow>> + Send;
-    /// Lets every cluster have its part of an index that is older than the cluster.
-    fn make_parts(&self, name: &IndexName, deadline: Instant) -> impl Future<Output = Result<()>> + Send;
+    /// Lets every cluster have its partition of an index that is older than the cluster.
+    fn make_partitions(&self, name: &IndexName, deadline: Instant)
+    -> impl Future<Output = Result<()>> + Send;
     /// The group that a new index is made in here.
     fn group_for(&self, name: &IndexName) -> Result<GroupId>;
     /// Lets a reserved incarnation hold what another one holds and shows; returns when reads see its records. What it returns
@@ -74,7 +75,7 @@ pub trait Env: Sync {
     ) -> impl Future<Output = Result<Option<TaskId>>> + Send;
     /// Whether every reader sees a write.
     fn is_published(&self, task: TaskId) -> impl Future<Output = bool> + Send;
-    /// What a part has of an owner, as of every write that was answered before.
+    /// What a partition has of an owner, as of every write that was answered before.
     fn digest(
         &self,
         row: &IndexRow,
@@ -89,7 +90,7 @@ pub trait Env: Sync {
         deadline: Instant,
     ) -> impl Future<Output = Result<Vec<Option<Vec<u8>>>>> + Send;
 
-    /// The configuration of a part, as of every write that was answered before.
+    /// The configuration of a partition, as of every write that was answered before.
     fn configuration(
         &self,
         row: &IndexRow,

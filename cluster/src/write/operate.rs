@@ -46,8 +46,8 @@ fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) 
     match row.and_then(IndexRow::primary) {
         Some(primary) => Err(Error::forbidden(format!(
             "cannot {operation} {}: it is a replica of {}; unlink it from its primary first",
-            name.part().0,
-            primary.name.part().0
+            name.partition().0,
+            primary.name.partition().0
         ))),
         None => Ok(()),
     }
@@ -136,7 +136,11 @@ async fn shown_config(
 }
 
 /// What a virtual replica has of its own.
-async fn own_pieces(context: &NodeContext, replica: &IndexRow, deadline: Instant) -> Result<Vec<ConfigPiece>> {
+async fn own_pieces(
+    context: &NodeContext,
+    replica: &IndexRow,
+    deadline: Instant,
+) -> Result<Vec<ConfigPiece>> {
     let IndexConfig { settings, documents } =
         shown_config(context, replica, &context.document_kinds(), deadline).await?;
     let documents = documents.into_iter().map(|(kind, raw)| ConfigPiece::Documents(kind, raw));
@@ -148,7 +152,7 @@ fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
     let old = meta.catalogue.get(destination);
     check_independent(old, destination, "copy to")?;
     match old.is_some_and(|row| !row.replicas().is_empty()) {
-        true => Err(Error::invalid(format!("cannot copy to {}: it has replicas", destination.part().0))),
+        true => Err(Error::invalid(format!("cannot copy to {}: it has replicas", destination.partition().0))),
         false => Ok(()),
     }
 }

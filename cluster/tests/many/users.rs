@@ -105,7 +105,7 @@ async fn c15_every_node_serves_every_user() {
 
 /// Users' records are in their cluster's part only, public ones in both.
 async fn one_part_for_each_cluster(installation: &Installation) {
-    let (main, west) = (name(INDEX), name(INDEX).part_in(1).expect("a part"));
+    let (main, west) = (name(INDEX), name(INDEX).partition_in(1).expect("a part"));
     let none = Vec::<u64>::new();
     for (who, in_main, in_west) in
         [("jane", vec![0, 1, 2], none.clone()), ("roe", none, vec![10, 11, 12]), ("*", vec![99], vec![99])]
@@ -271,7 +271,7 @@ async fn c15_a_move_is_not_noticed_by_who_reads_and_writes() {
         for reader in readers {
             assert!(reader.await.expect("the reader ends") > 0);
         }
-        let (main, west) = (name(INDEX), name(INDEX).part_in(1).expect("a part"));
+        let (main, west) = (name(INDEX), name(INDEX).partition_in(1).expect("a part"));
         let expected: Vec<u64> = (0..writer.next.get()).collect();
         assert!(expected.len() > 5, "too few writes to show anything: {expected:?}");
         let node = installation.node(1);

@@ -21,7 +21,7 @@ async fn every_node_takes_every_write() {
         for number in 0..SOURCES {
             let (source, copy, moved) = (format!("s{number}"), format!("c{number}"), format!("m{number}"));
             known_at_once(&installation, number).await;
-            source_with_parts(&installation, number, &source).await;
+            source_with_partitions(&installation, number, &source).await;
             for at in 0..NODES {
                 counted(&installation, at, &source, at + 1).await;
                 operate(&installation, at, &source, &copy, IndexOperation::Copy { scope: None }).await;
@@ -141,7 +141,7 @@ async fn known_at_once(installation: &Installation, number: usize) {
     }
 }
 
-async fn source_with_parts(installation: &Installation, number: usize, index: &str) {
+async fn source_with_partitions(installation: &Installation, number: usize, index: &str) {
     installation.set(number, index, json!({"hitsPerPage": 3, "searchableAttributes": ["t"]})).await;
     installation.write(number + 1, index, vec![put("1", json!({"t": "one", "n": 0}))]).await;
     let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["one", "uno"]});

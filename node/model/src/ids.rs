@@ -28,7 +28,7 @@ impl IndexName {
     /// A name as the service keeps it: of a caller, or of the part of an index that another cluster has.
     pub fn stored(text: &str) -> Result<Self> {
         match text.split_once(BETWEEN) {
-            Some((name, cluster)) => IndexName::new(name)?.part_in(
+            Some((name, cluster)) => IndexName::new(name)?.partition_in(
                 cluster
                     .parse()
                     .map_err(|_| Error::internal(format!("{cluster} is no number of a cluster")))?,
@@ -36,16 +36,16 @@ impl IndexName {
             None => IndexName::new(text),
         }
     }
-    /// The name of the part of this index that the cluster of a number has, when records are placed by user. It is no
+    /// The name of the partition of this index that the cluster of a number has, when records are placed by user. It is no
     /// name of a caller.
-    pub fn part_in(&self, cluster: u16) -> Result<Self> {
-        match self.part() {
+    pub fn partition_in(&self, cluster: u16) -> Result<Self> {
+        match self.partition() {
             (_, None) => Ok(IndexName(format!("{}{BETWEEN}{cluster}", self.0).into())),
-            (_, Some(_)) => Err(Error::internal("a part of an index has no parts")),
+            (_, Some(_)) => Err(Error::internal("a partition of an index has no partitions")),
         }
     }
-    /// The index, and the number of the cluster when this is the name of the part that a cluster has.
-    pub fn part(&self) -> (&str, Option<u16>) {
+    /// The index, and the number of the cluster when this is the name of the partition that a cluster has.
+    pub fn partition(&self) -> (&str, Option<u16>) {
         match self.0.split_once(BETWEEN) {
             Some((name, cluster)) => (name, cluster.parse().ok()),
             None => (&self.0, None),

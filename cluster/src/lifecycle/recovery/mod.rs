@@ -116,7 +116,7 @@ impl Recovery {
         let emptied: BTreeSet<GroupId> = self.plan.emptied().map(|(group, _)| group).collect();
         // one that has parts in other clusters goes on without what it lost
         let is_lost = |row: &IndexRow, name: &IndexName| {
-            emptied.contains(&row.group) && self.meta.other_parts(name).is_empty()
+            emptied.contains(&row.group) && self.meta.other_partitions(name).is_empty()
         };
         let lost = self.meta.catalogue.named().into_iter().filter_map(|name| {
             let row = self.meta.catalogue.get(&name).filter(|row| is_lost(row, &name))?;
@@ -127,7 +127,7 @@ impl Recovery {
         lost.sort_by_key(|(is_replica, _)| *is_replica);
         let lost = lost.into_iter().map(|(_, command)| command);
         // a group that is made anew does not know what follows what
-        let told = emptied.iter().filter(|_| self.meta.parts_follow());
+        let told = emptied.iter().filter(|_| self.meta.partitions_follow());
         let told = told.map(|&group| MetaCommand::Reannounce { group });
         let made =
             self.plan.emptied().map(|(group, founder)| MetaCommand::Place { group, nodes: vec![founder] });

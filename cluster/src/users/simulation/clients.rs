@@ -184,10 +184,10 @@ impl Truth {
         assert!(is_it, "at last: {name} is another index");
         let row = meta.users.map.get(&self.user).copied();
         for (node, cluster) in NODES {
-            let part = meta.part_of(name, cluster).expect("a name");
+            let partition = meta.partition_of(name, cluster).expect("a name");
             let is_here = row.is_some_and(|row| row.cluster == cluster);
-            let found = match meta.catalogue.get(&part) {
-                Some(part) => self.found_at_last(world, node, part),
+            let found = match meta.catalogue.get(&partition) {
+                Some(partition) => self.found_at_last(world, node, partition),
                 // the cluster came after the index, and nothing was written there
                 None => Shown::new(),
             };
@@ -212,10 +212,11 @@ impl Truth {
             }
         }
     }
-    fn found_at_last(&self, world: &Arc<World>, node: u64, part: &IndexRow) -> Shown {
-        let all = world.records_at_last(node, part.group).into_iter();
-        let is_own =
-            |of: Incarnation, id: &str| of == part.incarnation && owner_of(id).0 == Some(self.user.as_str());
+    fn found_at_last(&self, world: &Arc<World>, node: u64, partition: &IndexRow) -> Shown {
+        let all = world.records_at_last(node, partition.group).into_iter();
+        let is_own = |of: Incarnation, id: &str| {
+            of == partition.incarnation && owner_of(id).0 == Some(self.user.as_str())
+        };
         let own = all.filter(|((of, id), _)| is_own(*of, id));
         shown(&own.map(|((_, id), record)| (id, record)).collect())
     }
@@ -370,7 +371,7 @@ pub async fn read_once(
         let (asker, whose) = (seat.clone(), user.clone());
         let ask = move |cluster| {
             let (seat, user, name) = (asker.clone(), whose.clone(), named.clone());
-            async move { seat.read_part(cluster, &user, (&name, life)).await }
+            async move { seat.read_partition(cluster, &user, (&name, life)).await }
         };
         let found = routing::read(&seat, &user, ask).await;
         (found, seat.is_cut_off())
@@ -395,24 +396,24 @@ pub async fn read_once(
 }
 
 impl Seat {
-    /// What a replica of a cluster's part shows of a user now.
-    async fn read_part(
+    /// What a replica of a cluster's partition shows of a user now.
+    async fn read_partition(
         &self,
         cluster: u16,
         user: &UserId,
         (name, life): (&IndexName, Incarnation),
     ) -> Result<Option<BTreeMap<String, Vec<u8>>>> {
         self.look_again(name).await;
-        let part = routing::part_for_read(self, name, cluster).await?;
+        let partition = routing::partition_for_read(self, name, cluster).await?;
         let meta = self.meta();
         if meta.catalogue.get(name).is_none_or(|row| row.incarnation != life) {
             return Ok(None);
         }
-        if part == *name && meta.part_of(name, cluster)? != *name {
+        if partition == *name && meta.partition_of(name, cluster)? != *name {
             // the cluster came after the index: its users see the public records of the home until something is written there
             return Ok(Some(BTreeMap::new()));
         }
-        let Some(row) = meta.catalogue.get(&part) else { return Ok(None) };
+        let Some(row) = meta.catalogue.get(&partition) else { return Ok(None) };
         self.world.clock.sleep(self.world.clock.below(4)).await;
         let holder = self.replica_of(row.group).expect("one node is down at a time");
         let now_ms = self.world.clock.now_ms();

@@ -72,7 +72,7 @@ async fn janitor(seat: Seat) {
         }
     }
 }
-/// While it leads: gives all parts of an index its settings.
+/// While it leads: gives all partitions of an index its settings.
 async fn keep_alike(seat: Seat) {
     let world = seat.world.clone();
     loop {

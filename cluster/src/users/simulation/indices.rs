@@ -134,7 +134,7 @@ impl Indices {
 
 fn name_of(meta: &MetaState, life: Incarnation) -> Option<IndexName> {
     let is_it = |(name, row): &(&IndexName, &crate::meta::IndexRow)| {
-        row.incarnation == life && name.part().1.is_none()
+        row.incarnation == life && name.partition().1.is_none()
     };
     meta.catalogue.iter().find(is_it).map(|(name, _)| name.clone())
 }
@@ -330,11 +330,11 @@ async fn delete(world: &Arc<World>, (name, life): &(IndexName, Incarnation)) {
     world.indices.taken.lock().remove(name);
 }
 
-/// Tells all groups what follows the parts of an index.
+/// Tells all groups what follows the partitions of an index.
 async fn announce_all(seat: &Seat, name: &IndexName) -> Result<()> {
     let meta = seat.meta();
-    for part in std::iter::once(name.clone()).chain(meta.other_parts(name)) {
-        let Some(row) = meta.catalogue.get(&part) else { continue };
+    for partition in std::iter::once(name.clone()).chain(meta.other_partitions(name)) {
+        let Some(row) = meta.catalogue.get(&partition) else { continue };
         let subject = Subject::Replicas(row.incarnation);
         if let Some(revision) = meta.unannounced.get(&subject) {
             announce(seat, subject, *revision).await?;
@@ -396,7 +396,7 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     indices.let_go(world, *life);
 }
 
-/// Lets the nodes of a third cluster join, and gives the cluster its parts.
+/// Lets the nodes of a third cluster join, and gives the cluster its partitions.
 async fn join(world: &Arc<World>) {
     let is_there = world.state().decided.nodes.contains_key(&NodeId(NODES[FIRST_NODES].0));
     if is_there || world.indices.is_linking.swap(true, Ordering::Relaxed) {
@@ -407,7 +407,7 @@ async fn join(world: &Arc<World>) {
         perform(world, |seat| async move { decide(&seat, command).await }).await;
     }
     for (name, _) in world.indices.all() {
-        perform(world, |seat| async move { decide(&seat, MetaCommand::MakeParts { name }).await }).await;
+        perform(world, |seat| async move { decide(&seat, MetaCommand::MakePartitions { name }).await }).await;
     }
     world.indices.is_linking.store(false, Ordering::Relaxed);
 }

@@ -31,9 +31,9 @@ pub enum Mutant {
     ForgetsCopies,
     /// Copies of indices and users whose writes wait do not exclude each other.
     CopiesFrozenUsers,
-    /// The parts of a copy get their names one after another.
+    /// The partitions of a copy get their names one after another.
     PointsPartByPart,
-    /// Nobody looks for parts that have not got the settings of their index.
+    /// Nobody looks for partitions that have not got the settings of their index.
     LeavesSettings,
     /// All of it is as it was before level 4.
     EarlierLevel,

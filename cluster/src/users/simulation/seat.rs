@@ -391,15 +391,15 @@ impl Env for Seat {
             self.decide(create, Purpose::Add, deadline).await?;
         }
     }
-    async fn make_parts(&self, name: &IndexName, deadline: Instant) -> Result<()> {
-        let command = MetaCommand::MakeParts { name: name.clone() };
+    async fn make_partitions(&self, name: &IndexName, deadline: Instant) -> Result<()> {
+        let command = MetaCommand::MakePartitions { name: name.clone() };
         self.decide(command, Purpose::Add, deadline).await.map(drop)
     }
     async fn fill(&self, filling: &Filling, deadline: Instant) -> Result<Option<TaskId>> {
         let Filling { group, from, to, .. } = *filling;
         let copy = IndexCommand::Copy { from, to };
         let task = self.propose(group, copy, Purpose::Add, deadline).await?.task_id;
-        // a large part takes its time until it is shown
+        // a large partition takes its time until it is shown
         self.world.clock.sleep(self.world.slowness()).await;
         seen(self, task, deadline).await.map(|()| None)
     }

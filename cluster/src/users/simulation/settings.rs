@@ -1,6 +1,6 @@
 //! What becomes of the settings of indices that are renamed and copied while their users move?
 //!
-//! The settings of an index are a register, as its records are. In the end every part of it has what was answered last.
+//! The settings of an index are a register, as its records are. In the end every partition of it has what was answered last.
 
 use super::clients::{call, some_node};
 use super::executor::NOBODY;
@@ -63,7 +63,7 @@ impl Configured {
             false => register.is_over = true,
         }
     }
-    /// Every part of every index has the same, which was answered.
+    /// Every partition of every index has the same, which was answered.
     pub fn check_at_last(&self, world: &World) {
         for (name, life) in world.indices.all() {
             let found = shown(world, &name);
@@ -81,17 +81,17 @@ impl Configured {
     }
 }
 
-/// What the parts of an index have, on every node.
+/// What the partitions of an index have, on every node.
 fn shown(world: &World, name: &IndexName) -> Vec<u64> {
     let decided = world.state().decided.clone();
-    let parts = std::iter::once(name.clone()).chain(decided.other_parts(name));
-    let rows = parts.filter_map(|part| decided.catalogue.get(&part).cloned());
+    let partitions = std::iter::once(name.clone()).chain(decided.other_partitions(name));
+    let rows = partitions.filter_map(|partition| decided.catalogue.get(&partition).cloned());
     rows.flat_map(|row| world.settings(row.group, row.incarnation))
         .map(|document| document.get(NAME).and_then(Value::as_u64).unwrap_or_default())
         .collect()
 }
 
-/// Whether all parts of every index are configured alike.
+/// Whether all partitions of every index are configured alike.
 pub fn are_alike(world: &World) -> bool {
     let names = world.state().decided.catalogue.named();
     names.iter().all(|name| shown(world, name).windows(2).all(|pair| pair[0] == pair[1]))
@@ -121,7 +121,7 @@ pub fn configure_about(world: &Arc<World>, is_over: &Arc<AtomicBool>) -> Arc<Ato
     left
 }
 
-/// Changes the settings of an index and gives them to its parts, as a call does.
+/// Changes the settings of an index and gives them to its partitions, as a call does.
 async fn configure(seat: Seat, name: IndexName, value: u64) -> Result<()> {
     if seat.hold().is_none() {
         // names as a node that is cut off knows them are given up (DECISIONS.md)
@@ -131,8 +131,8 @@ async fn configure(seat: Seat, name: IndexName, value: u64) -> Result<()> {
     let changes = json!({NAME: value}).to_string().into_bytes();
     let change = IndexCommand::Settings { index: row.incarnation, changes, replace: false };
     let task = seat.propose(row.group, change, Purpose::Add, deadline).await?.task_id;
-    for part in seat.meta().other_parts(&name) {
-        if let Some(task) = partitions::configure(&seat, &name, &part, deadline).await? {
+    for partition in seat.meta().other_partitions(&name) {
+        if let Some(task) = partitions::configure(&seat, &name, &partition, deadline).await? {
             seen(&seat, task, deadline).await?;
         }
     }
@@ -143,9 +143,9 @@ async fn configure(seat: Seat, name: IndexName, value: u64) -> Result<()> {
 pub async fn mend_all(seat: &Seat) -> Result<()> {
     let meta = seat.meta();
     for name in meta.catalogue.named() {
-        for part in meta.other_parts(&name) {
-            if !partitions::are_configured_alike(seat, &name, &part, seat.write_deadline()).await? {
-                partitions::configure(seat, &name, &part, seat.write_deadline()).await?;
+        for partition in meta.other_partitions(&name) {
+            if !partitions::are_configured_alike(seat, &name, &partition, seat.write_deadline()).await? {
+                partitions::configure(seat, &name, &partition, seat.write_deadline()).await?;
             }
         }
     }

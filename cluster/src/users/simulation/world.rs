@@ -41,7 +41,7 @@ pub struct Climate {
     pub calm_ms: u64,
     /// Milliseconds that a replica is behind at most.
     pub lag_ms: u64,
-    /// Milliseconds that the copy of one part of an index takes longer than that of another at most.
+    /// Milliseconds that the copy of one partition of an index takes longer than that of another at most.
     pub copy_ms: u64,
 }
 
@@ -325,9 +325,9 @@ impl World {
             false => Some(self.clock.between(0, 3)),
         }
     }
-    /// How much longer the copy of one part takes than that of another.
+    /// How much longer the copy of one partition takes than that of another.
     pub fn slowness(&self) -> u64 {
-        // with slow parts the bug of parts that are pointed one by one shows as a move that takes for ever
+        // with slow partitions the bug of partitions that are pointed one by one shows as a move that takes for ever
         if self.mutant == Some(Mutant::PointsPartByPart) {
             return 0;
         }

@@ -4,7 +4,7 @@
 //! its own list, which is announced to it (`write/announcements.rs`): a crash between the two heals, and an older list
 //! replaces no newer one.
 //!
-//! The parts that other clusters have of an index are primaries like it (`meta/partitions.rs`): one command links all of them,
+//! The partitions that other clusters have of an index are primaries like it (`meta/partitions.rs`): one command links all of them,
 //! and the group of each is told.
 
 use crate::clock::write_deadline;
@@ -25,7 +25,7 @@ use std::time::Instant;
 /// Tries to link while others change the same names.
 const ATTEMPTS: usize = 8;
 
-/// The incarnations that are kept ready for names that will be replicas, and for parts of them.
+/// The incarnations that are kept ready for names that will be replicas, and for partitions of them.
 #[derive(Debug, Default)]
 pub struct Prepared {
     lives: BTreeMap<IndexName, Incarnation>,
@@ -98,7 +98,7 @@ pub fn check_writable(row: &IndexRow, name: &IndexName) -> Result<()> {
     match row.primary() {
         Some(primary) => Err(Error::forbidden(format!(
             "cannot write records to the replica index {name}; write them to its primary {}",
-            primary.name.part().0
+            primary.name.partition().0
         ))),
         None => Ok(()),
     }
@@ -137,10 +137,11 @@ pub async fn link(
             prepared: prepared.lives.get(name).copied(),
         };
         let own = wanted.iter().map(|link| as_wanted(link, &link.name));
-        let of_parts = prepared.lives.keys().filter(|name| name.part().1.is_some()).filter_map(|part| {
-            let link = wanted.iter().find(|link| link.name.as_str() == part.part().0)?;
-            Some(as_wanted(link, part))
-        });
+        let of_parts =
+            prepared.lives.keys().filter(|name| name.partition().1.is_some()).filter_map(|partition| {
+                let link = wanted.iter().find(|link| link.name.as_str() == partition.partition().0)?;
+                Some(as_wanted(link, partition))
+            });
         let replicas = own.chain(of_parts).collect();
         let set = MetaCommand::SetReplicas { name: name.clone(), incarnation: row.incarnation, replicas };
         let revision =
@@ -156,8 +157,8 @@ pub async fn link(
     Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))
 }
 
-/// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their parts in the group of
-/// the part that it will follow; all with the settings, synonyms and rules that the name has now.
+/// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their partitions in the group of
+/// the partition that it will follow; all with the settings, synonyms and rules that the name has now.
 pub async fn prepare(
     context: &NodeContext,
     primary: &IndexName,
@@ -186,10 +187,11 @@ async fn prepare_one(
     let IndexConfig { settings, documents } =
         index_config::now(context, row, &context.document_kinds(), deadline).await?;
     let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
-    let parts = if meta.parts_follow() { meta.other_parts(primary) } else { vec![] };
-    for followed in std::iter::once(primary).chain(&parts) {
+    let partitions = if meta.partitions_follow() { meta.other_partitions(primary) } else { vec![] };
+    for followed in std::iter::once(primary).chain(&partitions) {
         let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
-        let name = followed.part().1.map_or_else(|| Ok(name.clone()), |number| name.part_in(number))?;
+        let name =
+            followed.partition().1.map_or_else(|| Ok(name.clone()), |number| name.partition_in(number))?;
         let begin = MetaCommand::BeginCopy { group };
         let index = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
         prepared.lives.insert(name, index);
