@@ -2,6 +2,7 @@
 
 use crate::sources;
 use quorate_tests::binary::workspace_root;
+use std::cmp::Ordering;
 
 /// Lines of a file.
 const FILE_LINES_MAX: usize = 400;
@@ -16,7 +17,6 @@ const LOOP: &str = "the inner loop of searches: what it keeps in registers stays
 const FORMAT: &str = "one format on disk or on the wire: who writes it stands beside who reads it";
 const FIELDS: &str = "one line for each of many fields, in their order";
 const OPENING: &str = "what is opened one after another, with what is done when one of it fails";
-const GROWN: &str = "has grown over it: whoever adds to it takes a part out first";
 
 /// Files that are longer, and why.
 const FILES: &[(&str, &str)] = &[
@@ -29,16 +29,13 @@ const FILES: &[(&str, &str)] = &[
     ("api/wire/src/search.rs", FORMAT),
     ("cluster/raft/src/core.rs", STEPS),
     ("cluster/raft/src/group_log.rs", FORMAT),
-    ("cluster/raft/src/host.rs", GROWN),
     ("cluster/raft/src/log_inspect.rs", FORMAT),
     ("cluster/raft/tests/node.rs", SCRIPTS),
     ("cluster/raft/tests/simulation/world.rs", WORLD),
     ("cluster/src/command/tests.rs", CASES),
-    ("cluster/src/controllers/reconciler.rs", GROWN),
     ("cluster/src/groups/start.rs", OPENING),
     ("cluster/src/membership/overview.rs", FIELDS),
     ("cluster/src/membership/simulation/world.rs", WORLD),
-    ("cluster/src/meta/nodes.rs", GROWN),
     ("cluster/src/meta/tests.rs", SCRIPTS),
     ("cluster/src/snapshot/fetch.rs", STEPS),
     ("cluster/src/users/simulation/clients.rs", WORLD),
@@ -54,9 +51,7 @@ const FILES: &[(&str, &str)] = &[
     ("node/engine/tests/alternatives.rs", CASES),
     ("node/engine/tests/criteria.rs", CASES),
     ("node/engine/tests/rules/main.rs", CASES),
-    ("node/src/index.rs", GROWN),
     ("node/src/machine.rs", STEPS),
-    ("node/src/search.rs", GROWN),
     ("node/store/src/kv.rs", FORMAT),
     ("node/store/src/recorder.rs", WORLD),
     ("node/tests/machine/main.rs", SCRIPTS),
@@ -82,7 +77,6 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("cluster/src/peer/connection.rs", "run", OPENING),
     ("cluster/src/read/serve/tests.rs", "calls_are_what_other_versions_know", CASES),
     ("node/engine/src/index/segment.rs", "open", OPENING),
-    ("node/engine/src/search.rs", "search", GROWN),
     ("node/engine/tests/alternatives.rs", "synonyms_stand_for_words", CASES),
     ("node/engine/tests/comparison/queries.rs", "query", CASES),
     ("node/engine/tests/criteria.rs", "each_criterion_orders_hits", CASES),
@@ -103,6 +97,17 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
         "newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still",
         SCRIPTS,
     ),
+];
+
+/// Files and functions that have grown over it for no reason, with their lines. The list only shrinks: whoever adds to one takes
+/// something out of it first.
+const GROWN: &[(&str, usize)] = &[
+    ("cluster/raft/src/host.rs", 500),
+    ("cluster/src/controllers/reconciler.rs", 491),
+    ("cluster/src/meta/nodes.rs", 438),
+    ("node/engine/src/search.rs search", 100),
+    ("node/src/index.rs", 415),
+    ("node/src/search.rs", 536),
 ];
 
 /// The functions of a file with their lines, from the first to the closing brace. The text is as rustfmt leaves it: a function
@@ -156,13 +161,28 @@ fn without_reason(long: &[(String, usize)], reasons: &[String]) -> Vec<String> {
     wrong
 }
 
+/// What of the list of grown files and functions has other lines than it says.
+fn of_another_size(long: &[(String, usize)], grown: &[(&str, usize)]) -> Vec<String> {
+    let sizes = grown.iter().filter_map(|(what, known)| {
+        let (_, lines) = long.iter().find(|(long, _)| long == what)?;
+        match lines.cmp(known) {
+            Ordering::Equal => None,
+            Ordering::Less => Some(format!("{what} has {lines} lines by now, not {known}: say so")),
+            Ordering::Greater => Some(format!("{what} has grown from {known} to {lines} lines")),
+        }
+    });
+    sizes.collect()
+}
+
 #[test]
 fn files_and_functions_are_short_or_say_why_not() {
     let read = |file: &String| std::fs::read_to_string(workspace_root().join(file)).unwrap();
     let long: Vec<(String, usize)> = sources().iter().flat_map(|file| too_long(file, &read(file))).collect();
     let functions = FUNCTIONS.iter().map(|(file, name, _)| format!("{file} {name}"));
-    let reasons: Vec<String> = FILES.iter().map(|(file, _)| (*file).to_owned()).chain(functions).collect();
-    let wrong = without_reason(&long, &reasons);
+    let files = FILES.iter().map(|(file, _)| *file).chain(GROWN.iter().map(|(what, _)| *what));
+    let reasons: Vec<String> = files.map(str::to_owned).chain(functions).collect();
+    let mut wrong = without_reason(&long, &reasons);
+    wrong.extend(of_another_size(&long, GROWN));
     assert!(
         wrong.is_empty(),
         "files above {FILE_LINES_MAX} lines and functions above {FUNCTION_LINES_MAX} need a reason in this file:\n{}",
@@ -181,6 +201,9 @@ fn what_is_too_long_is_found() {
     assert_eq!(without_reason(&long, &[]).len(), 1);
     assert!(without_reason(&long, &["x.rs".to_owned()]).is_empty());
     assert_eq!(without_reason(&[], &["x.rs".to_owned()]).len(), 1, "a reason that nothing needs");
+    for (known, wrong) in [(401, 0), (400, 1), (402, 1)] {
+        assert_eq!(of_another_size(&long, &[("x.rs", known)]).len(), wrong, "{known}");
+    }
 }
 
 #[test]
