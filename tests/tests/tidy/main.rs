@@ -108,7 +108,9 @@ fn levels_stand_in_one_file() {
 #[test]
 fn paths_that_documents_name_are_there() {
     let mut wrong = vec![];
-    for document in ["ARCHITECTURE.md", "CONTRIBUTING.md", "cluster/README.md", "node/README.md"] {
+    for document in
+        ["ARCHITECTURE.md", "CONTRIBUTING.md", "cluster/README.md", "node/README.md", "tests/README.md"]
+    {
         let text = std::fs::read_to_string(workspace_root().join(document)).unwrap();
         let words = text.split(|c: char| c.is_whitespace() || "`(),;|#*".contains(c));
         let paths = words.map(|word| word.trim_end_matches(['.', ':'])).filter(|word| {
