@@ -5,17 +5,16 @@ use crate::listener::Listener;
 use crate::routes::{Route, Work};
 use crate::state::ApiState;
 use actix_http::Protocol;
+use actix_web::HttpMessage as _;
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName};
 use futures_util::task::AtomicWaker;
-use quorate_model::{Error, ErrorKind, Result};
+use quorate_model::{Error, Result};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Context;
 
-/// Calls that may be under way on one connection: by HTTP/2 there may be many.
-const CALLS_MAX: usize = 256;
 /// Says how the caller of a proxy called it.
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
 
@@ -29,7 +28,6 @@ struct Shared {
     protocol: Protocol,
     /// Counts the connection by its address.
     _guest: Guest,
-    calls: AtomicUsize,
     has_ended: AtomicBool,
     /// Wakes who waits for the connection.
     waiting: AtomicWaker,
@@ -58,9 +56,8 @@ pub struct Wanted {
 impl Connection {
     /// One that a listener has accepted.
     pub fn new(listener: Listener, encryption: Encryption, protocol: Protocol, guest: Guest) -> Connection {
-        let (calls, has_ended, waiting) = Default::default();
-        let _guest = guest;
-        Connection(Arc::new(Shared { listener, encryption, protocol, _guest, calls, has_ended, waiting }))
+        let (has_ended, waiting) = Default::default();
+        Connection(Arc::new(Shared { listener, encryption, protocol, _guest: guest, has_ended, waiting }))
     }
     /// The protocol that is spoken.
     pub fn protocol(&self) -> Protocol {
@@ -71,8 +68,9 @@ impl Connection {
         self.0.protocol == Protocol::Http2
     }
     /// The connection that a request came by; none in tests without a network.
-    pub fn of(request: &HttpRequest) -> Option<&Connection> {
-        request.conn_data()
+    pub fn of(request: &HttpRequest) -> Option<Connection> {
+        // by HTTP/2 each call brings it along
+        request.conn_data().cloned().or_else(|| request.extensions().get().cloned())
     }
     /// The listener that a request came to.
     pub fn listener(request: &HttpRequest) -> Listener {
@@ -96,34 +94,6 @@ impl Connection {
     }
 }
 
-/// A call that counts as under way until this is dropped.
-#[derive(Debug, Default)]
-pub struct UnderWay(Option<Connection>);
-impl UnderWay {
-    /// The connection it came by; none in tests without a network.
-    pub fn connection(&self) -> Option<&Connection> {
-        self.0.as_ref()
-    }
-}
-impl Drop for UnderWay {
-    fn drop(&mut self) {
-        if let Some(connection) = &self.0 {
-            connection.0.calls.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Counts a call. Errors: `RateLimited` when too many of its connection are under way.
-pub fn enter(request: &HttpRequest) -> Result<UnderWay> {
-    let Some(connection) = Connection::of(request) else { return Ok(UnderWay(None)) };
-    if connection.0.calls.fetch_add(1, Ordering::Relaxed) < CALLS_MAX {
-        return Ok(UnderWay(Some(connection.clone())));
-    }
-    connection.0.calls.fetch_sub(1, Ordering::Relaxed);
-    let message = format!("Too many calls at a time on one connection, at most {CALLS_MAX}");
-    Err(Error::new(ErrorKind::RateLimited, message))
-}
-
 /// Whether a call may come by the connection it came by. Errors: `Forbidden`, saying what is needed: clients take no
 /// redirect.
 pub fn check<H>(
@@ -139,7 +109,7 @@ pub fn check<H>(
     }
     let connection = Connection::of(request);
     if let Some(port) = wanted.https_port
-        && !connection.is_some_and(Connection::is_encrypted)
+        && !connection.as_ref().is_some_and(Connection::is_encrypted)
         && !is_forwarded_encrypted(request, state)
     {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
@@ -148,7 +118,7 @@ pub fn check<H>(
             "Calls by plain HTTP are not taken, use https://{host}:{port}"
         )));
     }
-    let has_certificate = connection.is_some_and(Connection::has_certificate);
+    let has_certificate = connection.as_ref().is_some_and(Connection::has_certificate);
     if wanted.certificates && is_of_operators(route.path) && !has_certificate {
         return Err(Error::forbidden("Calls of operators need a client certificate, over HTTPS"));
     }

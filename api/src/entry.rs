@@ -49,10 +49,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let _in_flight = state.metrics().enter();
     let listener = Connection::listener(&request);
     let client = caller_address(&request, &state);
-    let under_way = connection::enter(&request);
     let found = ROUTER.find(verb(request.method()), path).and_then(|found| {
-        under_way.as_ref().map_err(Error::clone)?;
-        check_head(&request)?;
         connection::check(&request, found.route, client, &state)?;
         listener.check(found.route, state.listeners())?;
         Ok(found)
@@ -85,8 +82,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
         logs::note(&state, &request, &note, &reply, &answered);
     }
-    let under_way = under_way.unwrap_or_default();
-    let delivery = Delivery { held, under_way, id: id.clone(), readers };
+    let delivery = Delivery { held, connection: Connection::of(&request), id: id.clone(), readers };
     let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
     if row.is_some_and(|(_, route)| route.is_query) {
@@ -101,25 +97,6 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let client = client.map(tracing::field::display);
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
-}
-
-/// Headers of a call at most, as HTTP/1 has them; by HTTP/2 more may come.
-const HEADERS_MAX: usize = 96;
-/// Bytes of them and of the path.
-const HEAD_BYTES_MAX: usize = 128 << 10;
-
-/// Errors: the head of a call is larger than HTTP/1 takes it.
-fn check_head(request: &HttpRequest) -> Result<()> {
-    let headers = request.headers();
-    let lengths = headers.iter().map(|(name, value)| name.as_str().len() + value.len());
-    let path = request.uri().path_and_query().map_or(0, |it| it.as_str().len());
-    if headers.len() > HEADERS_MAX || path + lengths.sum::<usize>() > HEAD_BYTES_MAX {
-        return Err(Error::new(
-            ErrorKind::TooLarge,
-            format!("The head of a call has at most {HEADERS_MAX} headers and {HEAD_BYTES_MAX} bytes"),
-        ));
-    }
-    Ok(())
 }
 
 /// Whose scripts may read the answer to a call.

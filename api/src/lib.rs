@@ -16,6 +16,7 @@ pub mod documents;
 mod doorman;
 pub mod entry;
 pub mod error;
+mod http2;
 pub mod indices;
 pub mod insights;
 pub mod keys;

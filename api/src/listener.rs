@@ -143,10 +143,9 @@ mod tests {
     fn a_refusal_names_the_right_address() {
         let at = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
         let listeners = Listeners::new(at(1), vec![(Listener::Read, at(2)), (Listener::Write, at(3))]);
-        assert_eq!((listeners.at(at(1)), listeners.at(at(3))), (Listener::Everything, Listener::Write));
         let route =
             ROUTER.find(Some(Verb::Post), "/1/indexes/i/batch").map(|found| found.route).expect("a route");
-        let refused = listeners.at(at(2)).check(route, &listeners).expect_err("a write on the read address");
+        let refused = Listener::Read.check(route, &listeners).expect_err("a write on the read address");
         assert_eq!(
             refused.message,
             "This address takes reads only; POST /1/indexes/{indexName}/batch belongs to writes, which \

@@ -1,6 +1,6 @@
 //! What goes back to the caller, before it becomes an HTTP response?
 
-use crate::connection::{Connection, UnderWay};
+use crate::connection::Connection;
 use crate::error;
 use crate::room::Taken;
 use actix_rt::task::JoinHandle;
@@ -123,7 +123,7 @@ impl Reply {
             response.insert_header((header::CONTENT_ENCODING, HeaderValue::from_static("gzip")));
             body = compressed.into();
         }
-        response.body(Sent::new(body, delivery.held, delivery.under_way))
+        response.body(Sent::new(body, delivery.held, delivery.connection))
     }
 }
 
@@ -131,8 +131,8 @@ impl Reply {
 pub struct Delivery {
     /// What it holds of the memory for answers.
     pub held: Taken,
-    /// Its place among the calls of its connection.
-    pub under_way: UnderWay,
+    /// The connection that it goes out by; none in tests without a network.
+    pub connection: Option<Connection>,
     /// What tells it from every other.
     pub id: HeaderValue,
     /// Which pages may read it.
@@ -160,7 +160,6 @@ struct Sent {
 struct Charged {
     body: Bytes,
     _held: Taken,
-    _under_way: UnderWay,
 }
 impl AsRef<[u8]> for Charged {
     fn as_ref(&self) -> &[u8] {
@@ -180,16 +179,15 @@ fn patience(bytes: usize) -> Duration {
 }
 
 impl Sent {
-    fn new(body: Bytes, held: Taken, under_way: UnderWay) -> Sent {
+    fn new(body: Bytes, held: Taken, connection: Option<Connection>) -> Sent {
         let patience = patience(body.len());
-        Sent::within(body, held, under_way, patience)
+        Sent::within(body, held, connection, patience)
     }
-    fn within(body: Bytes, held: Taken, under_way: UnderWay, patience: Duration) -> Sent {
+    fn within(body: Bytes, held: Taken, connection: Option<Connection>, patience: Duration) -> Sent {
         let bytes = body.len();
-        let connection = under_way.connection().cloned();
         // by HTTP/2 a client says how much it takes, which may be nothing at all
         let may_wait = bytes > PIECE_BYTES || connection.as_ref().is_some_and(Connection::has_many_calls);
-        let rest = Bytes::from_owner(Charged { body, _held: held, _under_way: under_way });
+        let rest = Bytes::from_owner(Charged { body, _held: held });
         let rest = Rc::new(RefCell::new(Some(rest)));
         let end = (may_wait && bytes > 0).then(|| {
             let rest = rest.clone();
@@ -346,7 +344,7 @@ mod tests {
 
     fn delivery(readers: Readers) -> Delivery {
         let held = Room::new("answers", 100, 0).enter(Payer::default());
-        Delivery { held, under_way: UnderWay::default(), id: correlation_id(), readers }
+        Delivery { held, connection: None, id: correlation_id(), readers }
     }
 
     #[actix_web::test]
@@ -371,7 +369,7 @@ mod tests {
             let mut held = room.enter(Payer::default());
             held.grow(100_000).unwrap();
             let body = vec![b'x'; 100_000].into();
-            Sent::within(body, held, UnderWay::default(), Duration::from_millis(patience_ms))
+            Sent::within(body, held, None, Duration::from_millis(patience_ms))
         };
         let (mut slow, read) = (sent(30), sent(60_000));
         let piece = poll_fn(|cx| Pin::new(&mut slow).poll_next(cx)).await.unwrap().unwrap();

@@ -3,6 +3,7 @@
 use crate::connection::{Connection, Encryption, Wanted};
 use crate::doorman::Doorman;
 use crate::entry;
+use crate::http2::{self, Patience};
 use crate::listener::{Listener, Listeners};
 use crate::location::Locations;
 use crate::network::Networks;
@@ -10,17 +11,20 @@ use crate::state::{ApiState, Limits};
 use crate::stream::{Bytes, Stream};
 use crate::table::ROUTES;
 use crate::tls::Tls;
-use actix_http::{HttpService, Protocol};
+use actix_http::{HttpService, Protocol, Request};
 use actix_rt::net::TcpStream;
 use actix_server::{Server, ServerBuilder};
-use actix_service::{IntoServiceFactory as _, ServiceFactoryExt as _, fn_service, map_config};
-use actix_web::dev::{AppConfig, Extensions};
-use actix_web::{App, web};
-use quorate_cluster::Service;
+use actix_service::{
+    IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, fn_factory, fn_service,
+    map_config,
+};
+use actix_web::dev::{AppConfig, Extensions, ServiceResponse};
+use actix_web::{App, HttpResponse, web};
 use quorate_model::limits;
 use socket2::{Domain, Socket, Type};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio_rustls::TlsAcceptor;
@@ -33,7 +37,7 @@ pub struct ServerOptions {
     /// Further addresses, each for one kind of work only.
     pub split: Vec<(Listener, SocketAddr)>,
     /// The service to offer.
-    pub service: Service,
+    pub service: quorate_cluster::Service,
     /// Threads that read requests and write answers; 0 = one for each processor.
     pub workers: usize,
     /// What requests and answers may take.
@@ -76,7 +80,7 @@ const DRAIN_S: u64 = limits::WRITE_S + 5;
 
 impl ServerOptions {
     /// The usual options.
-    pub fn new(listen: SocketAddr, service: Service) -> Self {
+    pub fn new(listen: SocketAddr, service: quorate_cluster::Service) -> Self {
         ServerOptions {
             listen,
             split: vec![],
@@ -146,13 +150,14 @@ struct Front {
 
 impl Front {
     /// `None` ends the connection: its address has too many, or it never said how it is encrypted.
-    async fn accept(self, socket: TcpStream) -> Option<Stream> {
-        let guest = self.doorman.look(socket.peer_addr().ok()?.ip())?;
+    async fn accept(self, socket: TcpStream) -> Option<(Stream, SocketAddr)> {
+        let peer = socket.peer_addr().ok()?;
+        let guest = self.doorman.look(peer.ip())?;
         bound_sending(&socket);
         socket.set_nodelay(true).ok()?;
         let Some(acceptor) = self.tls else {
             let connection = Connection::new(self.listener, Encryption::Plain, Protocol::Http1, guest);
-            return Some(Stream::new(Bytes::Plain(socket), connection));
+            return Some((Stream::new(Bytes::Plain(socket), connection), peer));
         };
         let greeting = tokio::time::timeout(Duration::from_secs(HANDSHAKE_S), acceptor.accept(socket));
         let tls = greeting.await.ok()?.ok()?;
@@ -166,7 +171,7 @@ impl Front {
             None => Encryption::Tls,
         };
         let connection = Connection::new(self.listener, encryption, protocol, guest);
-        Some(Stream::new(Bytes::Tls(Box::new(tls)), connection))
+        Some((Stream::new(Bytes::Tls(Box::new(tls)), connection), peer))
     }
 }
 
@@ -190,6 +195,27 @@ fn bind(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(socket.into())
 }
 
+/// How long connections are waited for.
+const PATIENCE: Patience =
+    Patience { greeting: Duration::from_secs(HEAD_S), idle: Duration::from_secs(KEEP_ALIVE_S) };
+
+/// What answers the calls of a thread.
+fn calls(
+    state: web::Data<ApiState>,
+) -> impl ServiceFactory<
+    Request,
+    Config = (),
+    Response = ServiceResponse,
+    Error = HttpResponse,
+    InitError = (),
+    Service = impl Service<Request, Response = ServiceResponse, Error = HttpResponse, Future: 'static> + 'static,
+    Future: 'static,
+> + 'static {
+    let app = App::new().app_data(state).default_service(web::to(entry::answer));
+    let app = app.into_factory().map_err(|error: actix_web::Error| error.error_response());
+    map_config(app, |()| AppConfig::default())
+}
+
 /// Takes calls from a socket.
 fn listen(
     server: ServerBuilder,
@@ -199,33 +225,40 @@ fn listen(
 ) -> io::Result<ServerBuilder> {
     let stopping = server.graceful_shutdown_signal();
     server.listen(front.listener.option(), socket, move || {
-        let (front, stopping) = (front.clone(), stopping.clone());
-        let app = App::new().app_data(state.clone()).default_service(web::to(entry::answer));
-        let app = app.into_factory().map_err(|error: actix_web::Error| error.error_response());
-        let http = HttpService::build()
-            .graceful_shutdown_signal(move || {
-                let stopping = stopping.clone();
-                async move { stopping.notified().await }
-            })
-            .keep_alive(Duration::from_secs(KEEP_ALIVE_S))
-            .client_request_timeout(Duration::from_secs(HEAD_S))
-            // who ends a connection waits for no answer: the work for it ends as well
-            .h1_allow_half_closed(false)
-            .on_connect_ext(|stream: &Stream, kept: &mut Extensions| {
-                kept.insert(stream.connection().clone());
-            })
-            .finish(map_config(app, |()| AppConfig::default()))
-            .map_err(drop);
-        fn_service(move |socket: TcpStream| {
-            let front = front.clone();
+        let (front, stopping, state) = (front.clone(), stopping.clone(), state.clone());
+        fn_factory(move || {
+            let (front, stopping, state) = (front.clone(), stopping.clone(), state.clone());
             async move {
-                let peer = socket.peer_addr().ok();
-                let stream = front.accept(socket).await.ok_or(())?;
-                let protocol = stream.connection().protocol();
-                Ok((stream, protocol, peer))
+                let stops = stopping.clone();
+                let http1 = HttpService::build()
+                    .graceful_shutdown_signal(move || {
+                        let stops = stops.clone();
+                        async move { stops.notified().await }
+                    })
+                    .keep_alive(PATIENCE.idle)
+                    .client_request_timeout(PATIENCE.greeting)
+                    // who ends a connection waits for no answer: the work for it ends as well
+                    .h1_allow_half_closed(false)
+                    .on_connect_ext(|stream: &Stream, kept: &mut Extensions| {
+                        kept.insert(stream.connection().clone());
+                    })
+                    .h1(calls(state.clone()));
+                let http1 = Rc::new(http1.new_service(()).await?);
+                let http2 = Rc::new(calls(state).new_service(()).await?);
+                Ok::<_, ()>(fn_service(move |socket: TcpStream| {
+                    let (front, stopping) = (front.clone(), stopping.clone());
+                    let (http1, http2) = (http1.clone(), http2.clone());
+                    async move {
+                        let (stream, peer) = front.accept(socket).await.ok_or(())?;
+                        match stream.connection().has_many_calls() {
+                            true => http2::serve(stream, peer, http2, PATIENCE, stopping).await,
+                            false => http1.call((stream, Some(peer))).await.map_err(drop)?,
+                        }
+                        Ok::<(), ()>(())
+                    }
+                }))
             }
         })
-        .and_then(http)
     })
 }
 
