@@ -1,7 +1,7 @@
 //! Would the simulation notice? Each planted bug must be found, and by what is meant to find it.
 
 use crate::mutant::Mutant;
-use quorate_model::seeds::{caught, seeds};
+use quorate_model::seeds::{self, caught};
 
 /// How a mutant shows: seeds that found it soon, and what is said about it.
 struct Expected {
@@ -44,7 +44,7 @@ fn expected(mutant: Mutant) -> Expected {
 
 /// Runs seeds until the mutant is found; says which one it was.
 fn find(Expected { mutant, seeds, text }: Expected) {
-    let from = seeds(0).start;
+    let from = seeds::seeds(0).start;
     for (tried, seed) in seeds.iter().copied().chain(from..from + SEEDS_MAX).enumerate() {
         let Some(found) = caught(|| drop(crate::leases(seed, Some(mutant)))) else { continue };
         if text.iter().any(|text| found.contains(text)) {
