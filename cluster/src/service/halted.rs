@@ -179,10 +179,14 @@ async fn check_poisoned(nodes: &Nodes, log_index: u64, records: u64) {
         write(service, "a", &format!("at-{records}-{number}")).await;
         let expected = records + 1 + number as u64;
         until("it is read", async || count(service, "a").await == Some(expected)).await;
+    }
+    // each of them tries for as long as a write may take, all of them at a time
+    let refusals = nodes.services.iter().map(async |service| {
         let op = CallerOp::Put { object_id: Some("1".into()), record: br#"{"objectID":"1"}"#.to_vec() };
         let refused = service.write_records(&name("new"), vec![op]).await.expect_err("no new index");
         assert_eq!(refused.kind, ErrorKind::Unavailable, "{refused}");
-    }
+    });
+    futures_util::future::join_all(refusals).await;
     let seen = nodes.services[0].overview().await.expect("an overview");
     let meta = seen.groups.iter().find(|it| it.id == 0).expect("the meta group");
     assert!(meta.replicas.iter().all(|it| it.halted.is_some()), "{meta:?}");
