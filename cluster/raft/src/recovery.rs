@@ -69,7 +69,8 @@ pub fn survey(log: &Log, group: GroupId) -> Result<Option<Survey>, RaftError> {
         voters,
         learners: learners.into_iter().chain(learners_next).collect(),
         term: stored.hard_state.term,
-        committed: stored.hard_state.commit,
+        // what is cut off was committed, whether or not that was written with it
+        committed: stored.hard_state.commit.max(stored.truncated.index),
         last: stored.last,
         last_term,
         is_restoring: stored.snapshot.is_some(),
