@@ -1,18 +1,19 @@
 //! The mailbox of a group: messages in, the core's effects out. All groups of a node share one thread.
 
-use crate::core::{Core, TELL_AFTER_MS};
+use crate::core::{Core, KeptLog, TELL_AFTER_MS};
 use crate::effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Effect, Input, Leadership, MembersError,
     ProposeError, RequestId, Role, SnapshotImage,
 };
-use crate::host::{CommitSink, Outbox};
 use crate::log::{GroupReader, Report};
 use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::metrics::metrics;
+use crate::ports::{CommitSink, Outbox};
 use crate::status::{Status, StatusCell};
 use actix::prelude::*;
 use quorate_model::GroupId;
+use quorate_store::space::Room;
 use rustc_hash::FxHashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -29,6 +30,9 @@ pub(crate) struct RaftActor {
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) log: Arc<Shared>,
     pub(crate) status: Arc<StatusCell>,
+    /// What all groups of the node keep for members that lag, less while its disk fills up.
+    pub(crate) kept: Arc<KeptLog>,
+    pub(crate) room: Room,
     pub(crate) tick: Duration,
     /// What the ticks of all groups are counted from.
     pub(crate) begun: Instant,
@@ -67,6 +71,7 @@ impl RaftActor {
         let since_last = (self.begun.elapsed().as_nanos() % tick_ns) as u64;
         ctx.run_later(self.tick.saturating_sub(Duration::from_nanos(since_last)), |actor, ctx| {
             actor.take_positions(ctx);
+            actor.kept.set_tight(actor.room.is_tight());
             actor.handle_input(Input::Tick, ctx);
             actor.contained(ctx, |actor, _| actor.look_around());
             actor.wait_for_tick(ctx);

@@ -2,6 +2,7 @@
 
 mod commit;
 mod copies;
+mod lagging;
 mod members;
 mod ready;
 mod requests;
@@ -20,10 +21,13 @@ use bytes::Bytes;
 pub use commit::TELL_AFTER_MS;
 use commit::Told;
 use copies::Copies;
+pub use lagging::KeptLog;
+use lagging::KeptPart;
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use waiting::{Barrier, InFlight, PendingChange, Waiter};
 
 /// Milliseconds of a tick unless configured otherwise.
@@ -80,6 +84,8 @@ pub struct CoreOptions {
     pub applied: u64,
     /// Spreads election timeouts; the same seed and inputs give the same effects.
     pub seed: u64,
+    /// Shared with the other groups of the node.
+    pub kept: Arc<KeptLog>,
 }
 
 /// One member of one group. Feed it with [`Core::handle`], then carry out [`Core::take_effects`].
@@ -124,6 +130,8 @@ pub struct Core<R: LogReader> {
     change: Option<PendingChange>,
     joint_since: Option<u64>,
     compact_to: u64,
+    /// What is kept for members that lag.
+    kept: KeptPart,
     /// Where the log ended that this member had when it left the group before.
     left: Position,
     stalled: Option<String>,
@@ -146,7 +154,7 @@ impl<R: LogReader> Core<R> {
     ///
     /// Errors: `LogLost`, `LogCompacted`, `Identity`, `Consensus`.
     pub fn new(options: CoreOptions, stored: Stored, reader: R) -> Result<Self, RaftError> {
-        let CoreOptions { group, self_id, voters, applied, seed } = options;
+        let CoreOptions { group, self_id, voters, applied, seed, kept } = options;
         let is_new = stored.identity.is_none();
         let mut stored = if is_new { found(voters) } else { stored };
         let restore = check(group, self_id, applied, &stored)?;
@@ -192,6 +200,7 @@ impl<R: LogReader> Core<R> {
             change: None,
             joint_since: None,
             compact_to: 0,
+            kept: KeptPart::new(kept),
             left: stored.left,
             stalled: None,
             stalled_since: 0,

@@ -68,10 +68,14 @@ pub(crate) struct GroupLog<R> {
 
 /// Bytes between two milestones.
 const MILESTONE_BYTES: u64 = 4 << 20;
+/// What an entry counts that an earlier process has appended: nobody looks at each of them for that.
+const EARLIER_BYTES: u64 = 10 << 10;
 
-/// About how many bytes stand in the log behind an index, as far as this process has appended them.
+/// About how many bytes stand in the log behind an index.
 #[derive(Debug, Default)]
 struct Milestones {
+    /// Everything through here was appended by earlier processes.
+    earlier: u64,
     appended: u64,
     /// Some indices, and the bytes that had been appended through each; both ascend.
     marks: VecDeque<(u64, u64)>,
@@ -79,6 +83,7 @@ struct Milestones {
 impl Milestones {
     fn append(&mut self, entries: &[Entry]) {
         if let Some(first) = entries.first() {
+            self.earlier = self.earlier.min(first.index - 1);
             while self.marks.back().is_some_and(|(index, _)| *index >= first.index) {
                 self.marks.pop_back();
             }
@@ -97,7 +102,9 @@ impl Milestones {
     }
     fn behind(&self, index: u64) -> u64 {
         let after = self.marks.partition_point(|(mark, _)| *mark <= index);
-        self.marks.get(after.saturating_sub(1)).map_or(0, |(_, through)| self.appended - through)
+        let appended =
+            self.marks.get(after.saturating_sub(1)).map_or(0, |(_, through)| self.appended - through);
+        appended + self.earlier.saturating_sub(index) * EARLIER_BYTES
     }
 }
 
@@ -117,7 +124,7 @@ impl<R: LogReader> GroupLog<R> {
             given: Cell::new(None),
             snapshot_wanted: Cell::new(false),
             read_error: Cell::new(None),
-            milestones: Milestones::default(),
+            milestones: Milestones { earlier: stored.last, ..Milestones::default() },
         }
     }
 
@@ -130,7 +137,7 @@ impl<R: LogReader> GroupLog<R> {
         self.spared = spared;
         self.given.set(None);
     }
-    /// About how many bytes of entries stand behind an index; those of earlier processes are not counted.
+    /// About how many bytes of entries stand behind an index, of which nothing is cut; those of earlier processes count alike.
     pub(crate) fn bytes_behind(&self, index: u64) -> u64 {
         self.milestones.behind(index)
     }
@@ -386,6 +393,13 @@ mod tests {
         assert!((10..=34).contains(&behind[2]), "{behind:?}");
         log.milestones.cut(25);
         assert!(log.milestones.marks.len() <= 3 && log.bytes_behind(30) < 4 << 20);
+        // after a start nobody knows how large the entries are
+        let stored = Stored { last: 1_000, ..Stored::default() };
+        let mut log = GroupLog::new(&stored, (0, ConfState::default()), SharedMemoryLog::default());
+        assert_eq!(log.bytes_behind(1_000), 0);
+        assert_eq!(log.bytes_behind(200), 800 * EARLIER_BYTES);
+        log.append(&[entry(501, 9)]);
+        assert_eq!(log.bytes_behind(200), 300 * EARLIER_BYTES);
     }
 
     /// Entries 1 to 10, term = index / 3, of which 1 to `on_disk` are read from disk.

@@ -1,10 +1,10 @@
 //! How a node runs its groups: one log, one consensus thread, a handle for each group.
 
 use crate::actor::RaftActor;
-use crate::core::{Core, CoreOptions, TICK_MS};
+use crate::core::{Core, CoreOptions, KeptLog, TICK_MS};
 use crate::effects::{
-    BarrierError, Committed, CommittedEntry, Confirmed, Delivery, Input, Leadership, MemberChange,
-    MembersError, ProposeError, SnapshotImage,
+    BarrierError, Committed, Confirmed, Delivery, Input, MemberChange, MembersError, ProposeError,
+    SnapshotImage,
 };
 use crate::error::RaftError;
 use crate::log::{FatalHook, Log, LogOptions, abort_process};
@@ -12,6 +12,7 @@ use crate::log_files::{LogFiles, RealLogFiles};
 use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
+use crate::ports::{CommitSink, NoPeers, Outbox};
 use crate::status::{Membership, Status, StatusCell};
 use actix::prelude::*;
 use bytes::Bytes;
@@ -35,37 +36,6 @@ const STOP_LOOK: Duration = Duration::from_millis(5);
 const BEHIND_LOOK: Duration = Duration::from_millis(20);
 /// How long a log may not be written before its group is better led elsewhere: the first tries again come within that time.
 const STALLED: Duration = Duration::from_secs(1);
-
-/// Receives what a group decides. Called on the consensus thread, which all groups share: it must not block, and
-/// should only put things into queues.
-pub trait CommitSink: Send {
-    /// Committed entries, in log order, each exactly once per start. Entries without data belong to the consensus;
-    /// they only advance the applied position.
-    fn committed(&mut self, entries: Vec<CommittedEntry>);
-    /// Role, term or leader changed. The first call comes before the first proposal can succeed.
-    fn leadership(&mut self, leadership: Leadership);
-    /// The state must be replaced by this snapshot, or by a later one whose index [`Status::durable`] has reached; the next
-    /// entries follow the snapshot. Report the state's index as applied when it is durable.
-    fn restore(&mut self, image: SnapshotImage);
-    /// A lagging member needs a snapshot: make one and call [`GroupHandle::offer_snapshot`].
-    fn snapshot_wanted(&mut self);
-    /// The group has stopped on this node until it is started again: what consensus has of it in memory cannot be used, or
-    /// its log cannot be read. Nothing else is called after that.
-    fn failed(&mut self, reason: &str);
-}
-
-/// Carries messages to other members. Must not block; what cannot be sent is dropped and reported as unreachable.
-pub trait Outbox: Send + Sync {
-    /// Sends messages of one group; each names its receiver.
-    fn send(&self, group: GroupId, messages: Vec<PeerMessage>);
-}
-
-/// The outbox of a node without peers: drops everything.
-#[derive(Clone, Copy, Debug)]
-pub struct NoPeers;
-impl Outbox for NoPeers {
-    fn send(&self, _group: GroupId, _messages: Vec<PeerMessage>) {}
-}
 
 /// How the consensus of a node is opened.
 #[derive(Clone)]
@@ -121,6 +91,7 @@ pub struct RaftHost {
     thread: Option<std::thread::JoinHandle<()>>,
     options: RaftOptions,
     groups: Mutex<FxHashSet<GroupId>>,
+    kept: Arc<KeptLog>,
     begun: Instant,
 }
 
@@ -148,7 +119,16 @@ impl RaftHost {
             .map_err(|e| RaftError::Log(e.to_string()))?;
         let (system, arbiter) = when_started.recv().map_err(|e| RaftError::Log(e.to_string()))?;
         let begun = Instant::now();
-        Ok(RaftHost { log, arbiter, system, thread: Some(thread), options, groups: Mutex::default(), begun })
+        Ok(RaftHost {
+            log,
+            arbiter,
+            system,
+            thread: Some(thread),
+            options,
+            groups: Mutex::default(),
+            kept: Arc::default(),
+            begun,
+        })
     }
 
     /// Starts a group. A group of this member alone leads when this returns; proposals may follow at once.
@@ -169,7 +149,8 @@ impl RaftHost {
         let GroupOptions { applied, voters, self_id, sink } = options;
         let stored = self.log.stored(group)?;
         let seed = self.options.seed ^ u64::from(group.0) << 32;
-        let core_options = CoreOptions { group, self_id, voters, applied, seed };
+        let kept = self.kept.clone();
+        let core_options = CoreOptions { group, self_id, voters, applied, seed, kept };
         // The library panics where a log breaks its rules: that must not end the others.
         let reader = self.log.reader(group);
         let core = catch_unwind(AssertUnwindSafe(|| Core::new(core_options, stored, reader)));
@@ -183,6 +164,8 @@ impl RaftHost {
             sink,
             outbox: self.options.outbox.clone(),
             log: self.log.shared(),
+            kept: self.kept.clone(),
+            room: self.options.room.clone(),
             status: status.clone(),
             tick: Duration::from_millis(self.options.tick_ms),
             begun: self.begun,

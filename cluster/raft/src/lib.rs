@@ -30,6 +30,7 @@ mod mailbox;
 pub mod memory;
 pub mod messages;
 mod metrics;
+mod ports;
 pub mod recovery;
 mod status;
 
@@ -38,7 +39,8 @@ pub use effects::{
     Role, SnapshotImage,
 };
 pub use error::RaftError;
-pub use host::{CommitSink, GroupHandle, GroupOptions, MailboxFull, NoPeers, Outbox, RaftHost, RaftOptions};
+pub use host::{GroupHandle, GroupOptions, MailboxFull, RaftHost, RaftOptions};
 pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
+pub use ports::{CommitSink, NoPeers, Outbox};
 pub use status::{Membership, Progress, StateCopy, Status};

@@ -1,4 +1,4 @@
-//! Does what a member holds in memory stay within its bounds, whatever its disk does?
+//! Does what a member holds in memory, and what a node keeps of its logs for others, stay within its bounds, whatever disks do?
 
 #![allow(
     clippy::field_reassign_with_default,
@@ -7,11 +7,12 @@
 
 use bytes::Bytes;
 use quorate_model::GroupId;
-use quorate_raft::core::{Core, CoreOptions};
+use quorate_raft::core::{Core, CoreOptions, KeptLog};
 use quorate_raft::effects::{Effect, Input, Persist, ProposeError};
 use quorate_raft::memory::SharedMemoryLog;
 use quorate_raft::{PeerMessage, Role};
 use raft::eraftpb::{Entry, Message, MessageType};
+use std::sync::Arc;
 
 /// The member that is not played.
 const SELF: u64 = 1;
@@ -34,7 +35,7 @@ struct Member {
 }
 
 impl Member {
-    fn start(group: u16) -> Member {
+    fn start(group: u16, kept: &Arc<KeptLog>) -> Member {
         let disk = SharedMemoryLog::default();
         let options = CoreOptions {
             group: GroupId(group),
@@ -42,6 +43,7 @@ impl Member {
             voters: vec![SELF, OTHER, LAGGING],
             applied: 0,
             seed: 1,
+            kept: kept.clone(),
         };
         let stored = disk.0.lock().stored();
         let core = Core::new(options, stored, disk.clone()).unwrap();
@@ -135,6 +137,10 @@ impl Member {
         });
         self.answer();
     }
+    /// Entries of the log that the state machine needs no more.
+    fn kept_entries(&self, cut_to: u64) -> u64 {
+        (cut_to + 1).saturating_sub(self.core.status().first_index)
+    }
 }
 
 fn message(kind: MessageType, from: u64, term: u64) -> Message {
@@ -145,9 +151,65 @@ fn message(kind: MessageType, from: u64, term: u64) -> Message {
 }
 
 #[test]
+fn all_groups_of_a_node_keep_little_for_members_that_lag_and_nothing_while_its_disk_is_tight() {
+    const GROUPS: u16 = 6;
+    const ENTRIES: u64 = 300;
+    const MIB: u64 = 1 << 20;
+    let kept = Arc::new(KeptLog::default());
+    let data = Bytes::from(vec![b'x'; MIB as usize]);
+    let mut groups: Vec<Member> = (0..GROUPS).map(|group| Member::start(group, &kept)).collect();
+    for member in &mut groups {
+        member.lead();
+        for _ in 0..ENTRIES {
+            member.propose(data.clone());
+        }
+        assert_eq!(member.applied, member.core.status().last_index);
+    }
+    let wanted = groups[0].applied - 1;
+    let all = |groups: &[Member]| groups.iter().map(|member| member.kept_entries(wanted)).sum::<u64>() * MIB;
+    let round = |groups: &mut [Member]| {
+        for member in groups {
+            member.handle(Input::Compact(wanted));
+            member.tick();
+        }
+    };
+    round(&mut groups);
+    // counted in steps of some MiB
+    let step = 5 * MIB * u64::from(GROUPS);
+    let (most, is) = (kept.bytes_max(), all(&groups));
+    assert_eq!(most, 1 << 30);
+    assert!(is <= most + step && is + 2 * ENTRIES * MIB >= most, "{} MiB", is / MIB);
+    assert!(kept.bytes() <= most && kept.bytes() + step >= is, "{} MiB", kept.bytes() / MIB);
+    // what a group that ends had kept is for the others
+    let first = groups.remove(0);
+    assert!(first.kept_entries(wanted) == wanted - 1, "the first one kept everything");
+    drop(first);
+    assert!(kept.bytes() + ENTRIES * MIB <= most + step);
+    assert!(kept.bytes() > 0);
+    kept.set_tight(true);
+    round(&mut groups);
+    assert_eq!((all(&groups), kept.bytes()), (0, 0));
+    kept.set_tight(false);
+}
+
+#[test]
+fn members_that_hardly_lag_are_waited_for_while_the_disk_is_tight() {
+    let kept = Arc::new(KeptLog::default());
+    kept.set_tight(true);
+    let mut member = Member::start(1, &kept);
+    member.lead();
+    for _ in 0..10 {
+        member.propose(Bytes::from_static(b"small"));
+    }
+    member.handle(Input::Compact(member.applied));
+    member.tick();
+    assert_eq!(member.core.status().first_index, 2, "what is on its way needs no snapshot");
+}
+
+#[test]
 fn a_follower_whose_log_cannot_be_written_takes_no_more_than_a_few_entries() {
     const ROUNDS: u64 = 10_000;
-    let mut member = Member::start(1);
+    let mut member = Member::start(1, &Arc::default());
     let append = |index: u64, term: u64| {
         let mut append = message(MessageType::MsgAppend, OTHER, TERM);
         (append.index, append.log_term, append.commit) = (index - 1, term, index - 1);
@@ -195,7 +257,7 @@ fn a_follower_whose_log_cannot_be_written_takes_no_more_than_a_few_entries() {
 
 #[test]
 fn a_leader_whose_disk_hangs_refuses_proposals_before_they_are_many() {
-    let mut member = Member::start(1);
+    let mut member = Member::start(1, &Arc::default());
     member.lead();
     member.writes = false;
     for _ in 0..6_000 {

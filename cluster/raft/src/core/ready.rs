@@ -3,22 +3,16 @@
 use super::requests::without_round;
 use super::waiting::{InFlight, WRITES_IN_FLIGHT};
 use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
-use crate::effects::{CommittedEntry, Effect, Persist, Position, SnapshotChange, SnapshotImage};
+use crate::effects::{CommittedEntry, Effect, Persist, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
 use crate::messages::PeerMessage;
+use raft::Ready;
 use raft::eraftpb::{Entry, EntryType, Message, Snapshot};
-use raft::{ProgressState, Ready, Storage};
 
 /// Bytes handed to the state machine and not applied before delivery pauses; the rest is read from the log later.
 const DELIVERED_BYTES_MAX: u64 = 64 << 20;
 /// Bytes of entries kept in memory for a state machine that does not take them: it may wait for a snapshot for minutes.
 const WINDOW_BYTES_MAX: u64 = 2 * DELIVERED_BYTES_MAX;
-/// Ticks after which a silent follower no longer keeps the log from being cut.
-const FOLLOWER_GONE_TICKS: u64 = 300;
-/// Entries a live follower may lag before the log is cut without it.
-const FOLLOWER_LAG_MAX: u64 = 100_000;
-/// Bytes of entries that it may lag, about: entries may be large, and a member with a full disk takes none at all.
-const FOLLOWER_LAG_BYTES_MAX: u64 = 1 << 30;
 
 impl<R: LogReader> Core<R> {
     /// Handles everything the library has ready.
@@ -229,51 +223,6 @@ impl<R: LogReader> Core<R> {
         self.node.advance_apply_to(self.handed);
         self.snapshot_skipped(index);
         self.effects.push(Effect::Restore(SnapshotImage { index, data: snapshot.data }));
-    }
-
-    /// Cuts the log as far as it was asked for and live followers allow.
-    pub(super) fn compact(&mut self) {
-        // without a leader nobody knows what the others lack
-        if self.leader().is_none() {
-            return;
-        }
-        let through = self.compact_to.min(self.applied).min(self.slowest_follower());
-        if through < self.node.store().first() {
-            return;
-        }
-        let Some(Position { index, term }) = self.node.mut_store().compact(through) else { return };
-        let mut persist = self.next_persist();
-        persist.truncated = Some(Position { index, term });
-        self.push_persist(persist, InFlight::default());
-    }
-
-    /// Up to where every live follower has the log, or the snapshot on its way to it (Typesense #2859).
-    fn slowest_follower(&self) -> u64 {
-        let raft = &self.node.raft;
-        if self.leadership.role != crate::effects::Role::Leader {
-            return u64::MAX;
-        }
-        // What a voter lacks that has not answered yet is not known. If it has a state of its own, it should not have to give
-        // that up for a snapshot.
-        let is_awaited = |id: &u64| *id != self.self_id && !self.copies.has_said(*id);
-        let awaits = self.copies.since() + FOLLOWER_GONE_TICKS > self.ticks;
-        if awaits && self.members().voters.iter().any(is_awaited) {
-            return 0;
-        }
-        // The library's own mark of activity is cleared at every election timeout; it says little at any one moment.
-        let is_live =
-            |id: &u64| self.heard.get(id).is_some_and(|heard| heard + FOLLOWER_GONE_TICKS > self.ticks);
-        let others = raft.prs().iter().filter(|(id, _)| **id != self.self_id && is_live(id));
-        let needed = others.map(|(_, progress)| match progress.state {
-            ProgressState::Snapshot => progress.pending_snapshot.max(progress.matched),
-            ProgressState::Probe | ProgressState::Replicate => progress.matched,
-        });
-        let last = self.node.store().last_index().unwrap_or(0);
-        let is_near = |matched: &u64| {
-            last.saturating_sub(*matched) <= FOLLOWER_LAG_MAX
-                && self.node.store().bytes_behind(*matched) <= FOLLOWER_LAG_BYTES_MAX
-        };
-        needed.filter(is_near).min().unwrap_or(u64::MAX)
     }
 }
 

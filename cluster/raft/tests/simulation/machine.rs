@@ -11,6 +11,7 @@ use quorate_raft::lease::{LeaseGranter, LeaseHolder};
 use quorate_raft::memory::{MemoryLog, SharedMemoryLog, State};
 use quorate_raft::{Confirmed, MemberChange};
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 pub const GROUP: GroupId = GroupId(7);
 
@@ -122,6 +123,7 @@ impl Machine {
             voters: self.voters.clone(),
             applied: self.state.index,
             seed,
+            kept: Arc::default(),
         };
         let core = Core::new(options, stored, self.disk.clone());
         self.core = Some(core.unwrap_or_else(|e| panic!("member {} cannot start: {e}", self.id)));

@@ -7,6 +7,7 @@ use quorate_raft::effects::Persist;
 use quorate_raft::memory::{SharedMemoryLog, State};
 use quorate_raft::{CommittedEntry, Role};
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// A snapshot on its way.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +68,7 @@ impl Replica {
             voters: self.founders.clone(),
             applied: self.state.index,
             seed,
+            kept: Arc::default(),
         };
         let core = Core::new(options, stored, self.disk.clone());
         self.core = Some(core.unwrap_or_else(|e| panic!("node {self_id} cannot start {}: {e}", self.group)));
