@@ -163,12 +163,15 @@ pub struct CheckOptions {
     pub bytes_per_s: u64,
     /// From the beginning of one pass to that of the next, at least.
     pub every: Duration,
+    /// How long the entries of a group wait for a state that is taken anew, each time.
+    pub anew_within: Duration,
 }
 
 impl Default for CheckOptions {
     /// What costs some hundredths of a processor at most.
     fn default() -> Self {
-        CheckOptions { bytes_per_s: 4_000_000, every: Duration::from_secs(3_600) }
+        let (every, anew_within) = (Duration::from_secs(3_600), Duration::from_secs(30 * 60));
+        CheckOptions { bytes_per_s: 4_000_000, every, anew_within }
     }
 }
 

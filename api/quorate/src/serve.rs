@@ -177,6 +177,7 @@ fn service_options(values: &Values) -> Result<ServiceOptions> {
         checks: CheckOptions {
             bytes_per_s: values.number("check-bytes-per-s").max(1),
             every: Duration::from_secs(values.number("check-every-s")),
+            ..CheckOptions::default()
         },
         snapshot_bytes_per_s: values.number("snapshot-bytes-per-s"),
         take_over_s: values.number("take-over-s"),

@@ -3,12 +3,13 @@
 mod messages;
 
 pub use super::runner::LevelInForce;
-pub use messages::{Anew, Close, Incarnations, Leave, LetGo, Wake};
+pub use messages::{Anew, Close, Count, Incarnations, Leave, LetGo, Wake};
 
 use super::Machine;
 use super::group::GroupApply;
 use super::inbox::Inbox;
 use super::runner::{Runner, State};
+use super::snapshot_life::Times;
 use crate::snapshot::SnapshotRoom;
 use actix::{Actor, ActorContext, AsyncContext, Context, Handler, SpawnHandle};
 use messages::Arrived;
@@ -124,12 +125,21 @@ impl<M: Machine + Unpin> Handler<Arrived> for ApplyActor<M> {
 impl<M: Machine + Unpin> Handler<Anew> for ApplyActor<M> {
     type Result = ();
 
-    fn handle(&mut self, Anew { from, done }: Anew, ctx: &mut Self::Context) {
+    fn handle(&mut self, Anew { from, within, done }: Anew, ctx: &mut Self::Context) {
         if self.runner.state == State::Open {
-            let taken = self.runner.apply.taken();
-            self.runner.life.take_anew(from, taken, done, Instant::now());
+            let (taken, now) = (self.runner.apply.taken(), Instant::now());
+            self.runner.life.take_anew(from, taken, done, Times { now, until: now + within });
             self.go_on(ctx);
         }
+    }
+}
+
+impl<M: Machine + Unpin> Handler<Count> for ApplyActor<M> {
+    type Result = ();
+
+    fn handle(&mut self, Count(counts): Count, ctx: &mut Self::Context) {
+        self.runner.life.count(counts);
+        self.go_on(ctx);
     }
 }
 

@@ -10,8 +10,6 @@ use tokio::sync::oneshot;
 /// How often it is looked whether the log has reached a snapshot that has arrived, and how long a fetch or a replacement that could
 /// not begin waits.
 const LOOK: Duration = Duration::from_millis(200);
-/// How long a group waits for a state that it takes anew before it goes on with what it has.
-const ANEW: Duration = Duration::from_secs(30 * 60);
 
 /// Which snapshot a group continues from, if any, and how far it is.
 #[derive(Debug, Default)]
@@ -19,8 +17,11 @@ pub struct SnapshotLife {
     stage: Stage,
     /// Fetches so far.
     fetches: u64,
-    /// Who waits for a state that is taken anew, and until when.
-    anew: Option<(Instant, oneshot::Sender<()>)>,
+    /// Who waits for a state that is taken anew.
+    anew: Option<oneshot::Sender<()>>,
+    /// Until when the entries wait for it; `None` while they wait for something else.
+    anew_until: Option<Instant>,
+    /// Whether the state that is here is not what it should be, until another one is in its place.
     is_distrusted: bool,
     last_error: Option<String>,
 }
@@ -52,6 +53,15 @@ pub enum Source {
     },
 }
 
+/// When a state is taken anew, and how long the entries of the group wait for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// The present.
+    pub now: Instant,
+    /// The end: then the group goes on with what it has.
+    pub until: Instant,
+}
+
 /// What has to be done.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
@@ -64,7 +74,7 @@ pub enum Step {
     },
     /// Put this in the place of the state; [`SnapshotLife::installed`] or [`SnapshotLife::not_installed`] says how it ended.
     Install(Incoming),
-    /// Nobody has sent the state that was to be taken anew: the group goes on with what it has.
+    /// Nobody has sent the state that was to be taken anew: the group goes on with what it has, which does not count.
     GoOn,
 }
 
@@ -82,22 +92,31 @@ impl SnapshotLife {
     pub fn restore(&mut self, image: SnapshotImage, applied: u64, now: Instant) -> Named {
         if applied >= image.index {
             // what is taken anew is at least that new
-            if self.anew.is_none() {
-                self.stage = Stage::None;
+            if self.anew_until.is_none() {
+                (self.stage, self.anew) = (Stage::None, None);
             }
             return Named::Known;
         }
-        // What comes takes the place of what is damaged, too: until then that is not trusted.
-        self.anew = None;
+        // What comes takes the place of what is damaged, too: who waits for that is told then, and until then that is not trusted.
+        self.anew_until = None;
         self.stage = Stage::Wanted { source: Source::Named(image), from: now };
         Named::Wanted
     }
-    /// The state, which reflects everything through `taken`, is to be taken anew from one of these nodes; `done` is told when it is
-    /// in place, and let go of when it does not come. Something that is under way comes first.
-    pub fn take_anew(&mut self, from: Vec<NodeId>, taken: u64, done: oneshot::Sender<()>, now: Instant) {
+    /// The state, which reflects everything through `taken`, is to be taken anew from one of these nodes; `done` is
+    /// told when it is in place, and let go of when it does not come. Something that is under way comes first.
+    pub fn take_anew(&mut self, from: Vec<NodeId>, taken: u64, done: oneshot::Sender<()>, times: Times) {
         if matches!(self.stage, Stage::None) {
-            self.stage = Stage::Wanted { source: Source::Any { at_least: taken, from }, from: now };
-            self.anew = Some((now + ANEW, done));
+            let source = Source::Any { at_least: taken, from };
+            self.stage = Stage::Wanted { source, from: times.now };
+            (self.anew, self.anew_until) = (Some(done), Some(times.until));
+            // nobody is to count this copy, or to go on its account, before it is whole again
+            self.is_distrusted = true;
+        }
+    }
+    /// Whether the state counts from now on, unless something is under way that will take its place.
+    pub fn count(&mut self, counts: bool) {
+        if matches!(self.stage, Stage::None) {
+            self.is_distrusted = !counts;
         }
     }
     /// A fetch has brought everything. That of an older one changes nothing.
@@ -108,16 +127,13 @@ impl SnapshotLife {
     }
     /// What is to be done now, while the log is durable through `durable`.
     pub fn next(&mut self, durable: u64, now: Instant) -> Option<Step> {
-        if self.anew.as_ref().is_some_and(|(until, _)| now >= *until) {
+        if self.anew_until.is_some_and(|until| now >= until) {
             self.stop();
-            self.is_distrusted = false;
             return Some(Step::GoOn);
         }
         match &mut self.stage {
             Stage::Wanted { source, from } if now >= *from => {
                 let source = source.clone();
-                // nobody is to count this copy, or to go on its account, before it is whole again
-                self.is_distrusted |= matches!(source, Source::Any { .. });
                 self.fetches += 1;
                 self.stage = Stage::Fetching { source: source.clone() };
                 Some(Step::Fetch { number: self.fetches, source })
@@ -132,24 +148,21 @@ impl SnapshotLife {
             Stage::None | Stage::Wanted { .. } | Stage::Fetching { .. } | Stage::Arrived { .. } => None,
         }
     }
-    /// A fetch could not begin: what consensus named is tried again, what was to be taken anew is not.
+    /// A fetch could not begin: what consensus named is tried again, what was to be taken anew is not, and stays distrusted.
     pub fn not_begun(&mut self, error: String, now: Instant) {
         self.last_error = Some(error);
         match std::mem::take(&mut self.stage) {
             Stage::Fetching { source: source @ Source::Named(_) } => {
                 self.stage = Stage::Wanted { source, from: now + LOOK };
             }
-            Stage::Fetching { source: Source::Any { .. } } => {
-                self.anew = None;
-                self.is_distrusted = false;
-            }
+            Stage::Fetching { source: Source::Any { .. } } => self.stop(),
             other @ (Stage::None | Stage::Wanted { .. } | Stage::Arrived { .. }) => self.stage = other,
         }
     }
     /// What has arrived is in place: the state counts again. Returns who waits for that.
     pub fn installed(&mut self) -> Option<oneshot::Sender<()>> {
-        (self.stage, self.is_distrusted) = (Stage::None, false);
-        self.anew.take().map(|(_, done)| done)
+        (self.stage, self.is_distrusted, self.anew_until) = (Stage::None, false, None);
+        self.anew.take()
     }
     /// Nothing has changed; it is tried again.
     pub fn not_installed(&mut self, reason: String, now: Instant) {
@@ -160,7 +173,7 @@ impl SnapshotLife {
     }
     /// Gives up whatever there is.
     pub fn stop(&mut self) {
-        (self.stage, self.anew) = (Stage::None, None);
+        (self.stage, self.anew, self.anew_until) = (Stage::None, None, None);
     }
 
     /// When something is due, if nothing comes before.
@@ -169,8 +182,7 @@ impl SnapshotLife {
             Stage::None | Stage::Fetching { .. } => None,
             Stage::Wanted { from, .. } | Stage::Arrived { from, .. } => Some(*from),
         };
-        let anew = self.anew.as_ref().map(|(until, _)| *until);
-        stage.into_iter().chain(anew).min()
+        stage.into_iter().chain(self.anew_until).min()
     }
     /// The fetch whose files are being written or wait to be installed; any other has to end.
     pub fn fetch(&self) -> Option<u64> {
@@ -215,6 +227,10 @@ mod tests {
     }
     fn incoming(index: u64) -> Incoming {
         Incoming::new(&Layout::new("nowhere"), GroupId(3), index)
+    }
+    const WITHIN: Duration = Duration::from_secs(30 * 60);
+    fn from(now: Instant) -> Times {
+        Times { now, until: now + WITHIN }
     }
     fn number(step: Option<Step>) -> u64 {
         match step {
@@ -291,7 +307,7 @@ mod tests {
     fn a_state_that_is_taken_anew_does_not_count_before_it_is_there() {
         let (mut life, now) = (SnapshotLife::default(), Instant::now());
         let (done, mut ended) = oneshot::channel();
-        life.take_anew(vec![NodeId(1)], 5, done, now);
+        life.take_anew(vec![NodeId(1)], 5, done, from(now));
         let source = Source::Any { at_least: 5, from: vec![NodeId(1)] };
         assert_eq!(life.next(9, now), Some(Step::Fetch { number: 1, source }));
         assert!(life.is_distrusted() && life.keeps_entries());
@@ -300,7 +316,7 @@ mod tests {
         assert_eq!(life.fetch(), Some(1));
         // a second wish changes nothing
         let (second, mut refused) = oneshot::channel();
-        life.take_anew(vec![NodeId(2)], 5, second, now);
+        life.take_anew(vec![NodeId(2)], 5, second, from(now));
         assert_eq!(refused.try_recv(), Err(TryRecvError::Closed));
         life.arrived(1, incoming(6), now);
         assert_eq!(life.next(9, now), Some(Step::Install(incoming(6))));
@@ -309,39 +325,61 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_nobody_sends_is_given_up_after_half_an_hour() {
+    fn a_state_that_nobody_sends_is_given_up_and_what_is_there_does_not_count() {
         let (mut life, now) = (SnapshotLife::default(), Instant::now());
         let (done, mut ended) = oneshot::channel();
-        life.take_anew(vec![NodeId(1)], 5, done, now);
+        life.take_anew(vec![NodeId(1)], 5, done, from(now));
         life.next(9, now);
-        let early = now + ANEW - Duration::from_millis(1);
-        assert_eq!((life.next(9, early), life.due_at()), (None, Some(now + ANEW)));
-        assert_eq!(life.next(9, now + ANEW), Some(Step::GoOn));
-        assert!(!life.is_distrusted() && !life.keeps_entries() && life.fetch().is_none());
+        let early = now + WITHIN - Duration::from_millis(1);
+        assert_eq!((life.next(9, early), life.due_at()), (None, Some(now + WITHIN)));
+        assert_eq!(life.next(9, now + WITHIN), Some(Step::GoOn));
+        assert!(life.is_distrusted() && !life.keeps_entries() && life.fetch().is_none());
         assert_eq!(ended.try_recv(), Err(TryRecvError::Closed));
         // one that cannot even begin is not waited for
         let (done, mut ended) = oneshot::channel();
-        life.take_anew(vec![NodeId(1)], 5, done, now);
+        life.take_anew(vec![NodeId(1)], 5, done, from(now));
         life.next(9, now);
         life.not_begun("no thread".into(), now);
-        assert!(!life.is_distrusted() && !life.keeps_entries());
+        assert!(life.is_distrusted() && !life.keeps_entries() && life.due_at().is_none());
         assert_eq!(ended.try_recv(), Err(TryRecvError::Closed));
+        // it is tried again, and nothing else makes it count meanwhile
+        let (done, _ended) = oneshot::channel();
+        life.take_anew(vec![NodeId(1)], 6, done, from(now));
+        life.count(true);
+        assert!(life.is_distrusted(), "another one is under way");
+        assert_eq!(number(life.next(9, now)), 3);
+        life.arrived(3, incoming(6), now);
+        assert_eq!(life.next(9, now), Some(Step::Install(incoming(6))));
+        assert!(life.installed().is_some() && !life.is_distrusted());
+    }
+
+    #[test]
+    fn a_state_counts_again_when_nobody_holds_another_one() {
+        let (mut life, now) = (SnapshotLife::default(), Instant::now());
+        let (done, _ended) = oneshot::channel();
+        life.take_anew(vec![NodeId(1)], 5, done, from(now));
+        life.next(9, now);
+        life.next(9, now + WITHIN);
+        assert!(life.is_distrusted());
+        life.count(true);
+        assert!(!life.is_distrusted() && !life.keeps_entries());
     }
 
     #[test]
     fn what_consensus_names_takes_the_place_of_a_damaged_state() {
         let (mut life, now) = (SnapshotLife::default(), Instant::now());
         let (done, mut ended) = oneshot::channel();
-        life.take_anew(vec![NodeId(1)], 5, done, now);
+        life.take_anew(vec![NodeId(1)], 5, done, from(now));
         life.next(9, now);
         assert_eq!(life.restore(image(8), 5, now), Named::Wanted);
-        assert_eq!(ended.try_recv(), Err(TryRecvError::Closed));
+        assert_eq!(ended.try_recv(), Err(TryRecvError::Empty));
         assert_eq!(number(life.next(9, now)), 2);
         assert!(life.is_distrusted(), "what is here is still damaged");
         // and it is waited for without an end
-        assert_eq!(life.next(9, now + 2 * ANEW), None);
+        assert_eq!(life.next(9, now + 2 * WITHIN), None);
         life.arrived(2, incoming(8), now);
         life.next(9, now);
-        assert!(life.installed().is_none() && !life.is_distrusted());
+        life.installed().expect("somebody waits").send(()).unwrap();
+        assert!(!life.is_distrusted() && ended.try_recv().is_ok());
     }
 }

@@ -29,6 +29,8 @@ pub struct Checked {
     pub looked: Option<Instant>,
     /// Whether it is to be replaced.
     pub mending: Mending,
+    /// When that was last tried in vain.
+    pub tried: Option<Instant>,
 }
 
 /// Whether this replica is to be replaced.
@@ -56,6 +58,12 @@ impl Integrity {
     /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead.
     pub fn is_condemned(&self, group: GroupId) -> bool {
         self.state.lock().get(&group).is_some_and(|checked| checked.mending != Mending::None)
+    }
+    /// Whether this replica holds what it should, as far as it was looked at: no file is damaged, and it is not to be replaced. Any
+    /// other is no full copy, whether or not somebody has a better one.
+    pub fn is_sound(&self, group: GroupId) -> bool {
+        let is_sound = |it: &Checked| it.damage.is_empty() && it.mending == Mending::None;
+        self.state.lock().get(&group).is_none_or(is_sound)
     }
     /// Changes what is noted of a replica.
     pub fn update<T>(&self, group: GroupId, act: impl FnOnce(&mut Checked) -> T) -> T {
@@ -90,7 +98,11 @@ impl Integrity {
             findings.push(Finding { group, what: format!("and {more} more") });
         }
         self.update(group, |checked| {
-            if !findings.is_empty() && !right.is_empty() && checked.mending == Mending::None {
+            let is_news = match (&checked.mending, kind) {
+                (Mending::None, _) | (Mending::Wanted(_), Kind::Difference) => true,
+                (Mending::Wanted(_), Kind::Damage) | (Mending::Begun, _) => false,
+            };
+            if !findings.is_empty() && !right.is_empty() && is_news {
                 checked.mending = Mending::Wanted(right.to_vec());
             }
             *match kind {

@@ -286,16 +286,7 @@ async fn look_after(
         Step::Change(_) if !group.leases.has_lease(group.visible_through(context.node())) => {}
         Step::Change(changes) if !may_leave(group, &changes) => {}
         Step::Change(changes) => {
-            // the next look tries again
-            if !group.leases.may_change(&changes) {
-                return;
-            }
-            tracing::info!(group = group.id.0, ?changes, "changing the members of a group");
-            let changed = group.raft.change_members(changes.clone(), Bytes::new(), CHANGE).await;
-            group.leases.changed(&changes, &changed);
-            if let Err(error) = changed {
-                tracing::info!(group = group.id.0, %error, "the members are not changed yet");
-            }
+            change_members(group, changes).await;
         }
         Step::Transfer(next) => {
             // the meta group is led by whoever was elected, as long as that is a voter
@@ -311,6 +302,19 @@ async fn look_after(
                 }
             }
         }
+    }
+}
+
+/// Changes the members of a group that this node leads. The next look tries again what does not come about.
+pub async fn change_members(group: &Group, changes: Vec<MemberChange>) {
+    if !group.leases.may_change(&changes) {
+        return;
+    }
+    tracing::info!(group = group.id.0, ?changes, "changing the members of a group");
+    let changed = group.raft.change_members(changes.clone(), Bytes::new(), CHANGE).await;
+    group.leases.changed(&changes, &changed);
+    if let Err(error) = changed {
+        tracing::info!(group = group.id.0, %error, "the members are not changed yet");
     }
 }
 

@@ -7,7 +7,7 @@ pub mod reopen;
 pub mod start;
 
 use crate::apply::Halt;
-use crate::apply::actor::{Anew, Close, Incarnations, Leave, LetGo};
+use crate::apply::actor::{Anew, Close, Count, Incarnations, Leave, LetGo};
 use crate::apply::inbox::Inbox;
 use crate::groups::leases::GroupLeases;
 use actix::{ArbiterHandle, Recipient};
@@ -43,6 +43,8 @@ pub struct Group {
     pub incarnations: Recipient<Incarnations>,
     /// Tells its actor to take the state anew from another member.
     pub anew: Recipient<Anew>,
+    /// Tells its actor whether what is here counts.
+    pub count: Recipient<Count>,
     /// Tells its actor to stop.
     pub close: Recipient<Close>,
     /// Tells its actor to end as a crash would.

@@ -291,6 +291,7 @@ impl Starter {
             thread,
             incarnations: actor.clone().recipient(),
             anew: actor.clone().recipient(),
+            count: actor.clone().recipient(),
             close: actor.clone().recipient(),
             let_go: actor.clone().recipient(),
             leave: actor.recipient(),

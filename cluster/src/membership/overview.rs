@@ -168,7 +168,7 @@ pub struct ReplicaView {
     /// Why it applies nothing more; `None` while it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub halted: Option<String>,
-    /// `full`, or `fetching` while part of the state is on its way.
+    /// `full`, or `fetching` while part of the state is on its way or known not to be what it should be.
     #[serde(default)]
     pub copy: String,
 }
@@ -458,7 +458,11 @@ fn waits_for_replica(
         let report = reports.get(id)?.as_ref().ok()?;
         match report.replicas.iter().find(|it| it.group == group) {
             Some(replica) if replica.copy == Some(CopyReport::Fetching) => {
-                Some(format!("{} has no full copy yet: it is being fetched", name_of(meta, *id)))
+                let why = match report.findings.iter().any(|it| it.group == group) {
+                    true => "it does not hold what it should",
+                    false => "it is being fetched",
+                };
+                Some(format!("{} has no full copy yet: {why}", name_of(meta, *id)))
             }
             Some(replica) if replica.has_lease => None,
             Some(_) => Some(format!("{} cannot be read at present", name_of(meta, *id))),

@@ -100,13 +100,13 @@ pub struct ReplicaReport {
     pub behind: Vec<NodeId>,
 }
 
-/// What a replica has of the state of its group.
+/// What a replica has of the state of its group. Programs of all levels know these two, and no other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CopyReport {
     /// All of it, durably.
     Whole,
-    /// Part of it is on its way.
+    /// Part of it is on its way, or is known not to be what it should be: nobody may go on account of it.
     Fetching,
 }
 
@@ -118,6 +118,8 @@ pub(super) struct Local {
     pub shown: u64,
     /// Whether it may serve reads.
     pub has_lease: bool,
+    /// Whether what it holds is what it should be, as far as it was looked at.
+    pub is_sound: bool,
     /// Why it stands still, if it does.
     pub halted: Option<String>,
 }
@@ -147,6 +149,7 @@ impl ReplicaReport {
             learners: ids(&members.learners),
             is_changing: members.is_joint,
             copy: match status.copy {
+                _ if !local.is_sound => Some(CopyReport::Fetching),
                 StateCopy::Whole { .. } => Some(CopyReport::Whole),
                 StateCopy::Fetching => Some(CopyReport::Fetching),
                 StateCopy::Unknown => None,
@@ -219,6 +222,7 @@ fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
             GroupId::META => group.leases.may_read(|_| shown),
             id => read::is_readable(context, id),
         },
+        is_sound: context.integrity().is_sound(group.id),
         halted: group.halt.reason().map(str::to_owned),
     };
     ReplicaReport::of(group.id, &status, &membership, local)

@@ -7,6 +7,7 @@
 //!
 //! `QUORATE_SIM_SEEDS=N` runs N seeds, beginning with `QUORATE_SIM_FROM` (0).
 
+mod damage;
 mod disturb;
 mod mutant;
 mod news;
@@ -39,8 +40,21 @@ fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
         all += run(seed, None);
     }
     println!("{all:?}");
-    let Counts { installed, failed, left, taken, removed, answers, damaged, named, late } = all;
-    let rare = [installed, failed, left, taken, removed, answers, damaged, named, late];
+    let Counts {
+        installed,
+        failed,
+        left,
+        taken,
+        removed,
+        answers,
+        damaged,
+        damaged_leaders,
+        vain,
+        named,
+        late,
+    } = all;
+    let rare =
+        [installed, failed, left, taken, removed, answers, damaged, damaged_leaders, vain, named, late];
     assert!(count < 12 || rare.iter().all(|&count| count > 0), "{all:?}");
 }
 

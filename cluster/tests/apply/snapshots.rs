@@ -319,7 +319,7 @@ async fn a_state_that_is_taken_anew_is_not_whole_before_it_is_there() {
     // nobody can give it for now
     net.files.leave(1);
     let (done, ended) = tokio::sync::oneshot::channel();
-    second.actor.send(Anew { from: vec![NodeId(1)], done }).await.expect("an actor");
+    second.actor.send(Anew { from: vec![NodeId(1)], within: PATIENCE, done }).await.expect("an actor");
     until_both_say(&leader, &second, |copy| copy == StateCopy::Fetching).await;
     // who asks it for a snapshot is sent on at once
     let wanted = SnapshotRequest::Manifest(Wanted::AtLeast { group: GROUP, index: 1 });

@@ -20,6 +20,9 @@ use tempfile::TempDir;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// How long a whole test may take.
 const WHOLE: Duration = Duration::from_secs(240);
+/// How nodes check what they hold.
+const CHECKS: CheckOptions =
+    CheckOptions { bytes_per_s: 1 << 30, every: Duration::from_millis(300), anew_within: PATIENCE };
 /// Between two tries.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -31,6 +34,8 @@ pub struct Installation {
     options: Vec<ServiceOptions>,
     /// The newest commands that nodes take part in which are started from now on.
     pub level: u16,
+    /// How such nodes check what they hold.
+    checks: CheckOptions,
 }
 
 pub fn name(text: &str) -> IndexName {
@@ -118,7 +123,7 @@ impl Installation {
         Installation::start_with(&clusters.iter().map(options).collect::<Vec<_>>()).await
     }
     fn without_nodes(founder: SocketAddr, level: u16) -> Installation {
-        Installation { nodes: vec![], founder, folders: vec![], options: vec![], level }
+        Installation { nodes: vec![], founder, folders: vec![], options: vec![], level, checks: CHECKS }
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
@@ -137,8 +142,13 @@ impl Installation {
     }
     /// Starts a node on each of these file layers.
     pub async fn start_on(layers: &[Arc<dyn Files>]) -> Installation {
+        Installation::start_checked(layers, CHECKS).await
+    }
+    /// The same for nodes that check like this what they hold.
+    pub async fn start_checked(layers: &[Arc<dyn Files>], checks: CheckOptions) -> Installation {
         let addresses = free_addresses(layers.len());
         let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
+        installation.checks = checks;
         for (address, files) in addresses.into_iter().zip(layers) {
             installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
         }
@@ -176,7 +186,7 @@ impl Installation {
         let options = ServiceOptions {
             disk_reserve_bytes: 0,
             search_threads: 1,
-            checks: CheckOptions { bytes_per_s: 1 << 30, every: Duration::from_millis(300) },
+            checks: self.checks,
             admin_key,
             cluster,
             command_level: self.level,
@@ -190,7 +200,15 @@ impl Installation {
     /// Stops a node, lets `change` do something to a copy of its folder, and starts it again with that: this process may have
     /// files of a stopped node open.
     pub async fn restart(&mut self, number: usize, change: impl FnOnce(&Path)) {
+        self.down(number).await;
+        self.up(number, change).await;
+    }
+    /// Stops a node.
+    pub async fn down(&self, number: usize) {
         self.nodes[number].shutdown().await;
+    }
+    /// Starts a node that was stopped, as [`Installation::restart`] does.
+    pub async fn up(&mut self, number: usize, change: impl FnOnce(&Path)) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         copy(self.folder(number), folder.path());
         change(folder.path());

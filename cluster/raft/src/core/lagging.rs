@@ -110,7 +110,7 @@ impl<R: LogReader> Core<R> {
         own
     }
 
-    /// Up to where each live follower has the log, or the snapshot on its way to it (distributed §8.13, Typesense #2859), if it does not
+    /// Up to where each live follower has the log, or the snapshot on its way to it (Typesense #2859), if it does not
     /// lag too many entries.
     fn lacking(&self) -> Vec<u64> {
         let raft = &self.node.raft;

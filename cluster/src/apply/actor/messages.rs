@@ -4,6 +4,7 @@ use actix::Message;
 use quorate_model::NodeId;
 use quorate_node::ops::Incarnation;
 use quorate_store::incoming::Incoming;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// There may be entries in the inbox.
@@ -39,10 +40,18 @@ impl Message for Arrived {
 pub struct Anew {
     /// Those that may have the right one.
     pub from: Vec<NodeId>,
-    /// Told when it is in place; let go of when it does not come.
+    /// How long the entries of the group wait for it.
+    pub within: Duration,
+    /// Told when it is in place; let go of when it does not come: what is here counts for nothing then.
     pub done: oneshot::Sender<()>,
 }
 impl Message for Anew {
+    type Result = ();
+}
+
+/// Whether what is here counts as the state of the group: not while somebody else is known to hold a better one.
+pub struct Count(pub bool);
+impl Message for Count {
     type Result = ();
 }
 

@@ -82,7 +82,7 @@ impl<M: Machine> Runner<M> {
             },
             Step::GoOn => tracing::warn!(
                 group = self.apply.group().0,
-                "no other node has sent the group; it goes on with what it has"
+                "no other node has sent the group; it goes on with what it has, which is no full copy"
             ),
         }
     }

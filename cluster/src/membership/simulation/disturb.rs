@@ -34,7 +34,7 @@ impl World {
             18 => self.lose(pick),
             19 => self.remount(pick),
             20..=24 => self.wish(pick, Wish::Replace),
-            25..=26 => self.damage(pick),
+            25..=26 | 35..=54 => self.damage(pick),
             27..=34 => {
                 let new = ids[self.chance.below(ids.len() as u64) as usize];
                 self.wish(pick, Wish::ReplaceBy(new));
@@ -73,12 +73,9 @@ impl World {
             let Some(replica) = self.replica(id, group) else { continue };
             let has_left = replica.disk.0.lock().stored().conf.is_none() && replica.founders.is_empty();
             if !has_left {
-                let is_damaged = replica.is_damaged;
                 replica.start(id, seed);
-                if is_damaged {
-                    // a start finds it again
-                    self.take_anew(id, group);
-                }
+                replica.find_damage();
+                self.mend(id, group);
                 self.carry_out(id, group);
             }
         }
@@ -124,28 +121,11 @@ impl World {
     }
 
     /// Whether a leader may be giving a vote to a node just now, for what it has had so far.
-    fn is_coming(&self, id: NodeId) -> bool {
+    pub(super) fn is_coming(&self, id: NodeId) -> bool {
         GROUPS.into_iter().any(|group| {
             let listed = self.listed(group);
             self.meta.wanted(group).contains(&id) && !listed.iter().all(|voters| voters.contains(&id))
         })
-    }
-    /// Something of a group rots on a disk, never on one that a majority needs, and is found. A leader hands the group over.
-    fn damage(&mut self, id: NodeId) {
-        let group = GROUPS[self.chance.between(1, GROUPS.len() as u64 - 1) as usize];
-        let is_coming = self.is_coming(id);
-        let of_group = |it: &Self| {
-            let replica = it.nodes[&id].replicas.get(&group)?;
-            Some((replica.is_full_on_disk() && replica.fetch.is_none(), replica.leads()))
-        };
-        if !self.is_present(id) || !self.nodes[&id].is_up || is_coming || !self.does_without(id) {
-            return;
-        }
-        if of_group(self) == Some((true, false)) {
-            self.counts.damaged += 1;
-            self.replica(id, group).expect("it runs").is_damaged = true;
-            self.take_anew(id, group);
-        }
     }
 
     // Operators, and nodes that want places.

@@ -27,10 +27,12 @@ pub enum Mutant {
     ActsOnOldNews,
     /// Who leaves believes what others said long ago, whatever it knows itself.
     LeavesOnOldNews,
+    /// A damaged copy counts again when taking it anew has failed.
+    TrustsAgainAfterAFailedFetch,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 12] = [
+    pub const ALL: [Mutant; 13] = [
         Mutant::CountsDescriptions,
         Mutant::LeavesOnTheLeadersWord,
         Mutant::AsBefore,
@@ -43,6 +45,7 @@ impl Mutant {
         Mutant::OverlooksMeta,
         Mutant::ActsOnOldNews,
         Mutant::LeavesOnOldNews,
+        Mutant::TrustsAgainAfterAFailedFetch,
     ];
 
     /// A seed that found it, tried before all others; without one the first seeds do.

@@ -20,6 +20,8 @@ pub struct Fetch {
     pub coming: State,
     /// Pieces that are missing; 0: it has arrived and waits for the log.
     pub left: u64,
+    /// Whether it takes the place of what is damaged: nobody named it.
+    pub is_anew: bool,
 }
 
 pub struct Replica {
@@ -29,8 +31,12 @@ pub struct Replica {
     pub state: State,
     pub durable: State,
     pub fetch: Option<Fetch>,
-    /// Something of the state is damaged on its disk, and is known to be.
+    /// Something of the state is damaged on its disk.
     pub is_damaged: bool,
+    /// Whether the node goes by that.
+    pub is_condemned: bool,
+    /// When it was last tried in vain to take it anew.
+    pub tried: Option<u64>,
     /// Entries that wait until the state has been taken anew.
     pub waiting: VecDeque<CommittedEntry>,
     pub core: Option<Core<SharedMemoryLog>>,
@@ -53,6 +59,8 @@ impl Replica {
             durable,
             fetch: None,
             is_damaged: false,
+            is_condemned: false,
+            tried: None,
             waiting: VecDeque::new(),
             core: None,
             founders,
@@ -100,8 +108,13 @@ impl Replica {
     pub fn report(&self) -> Option<ReplicaReport> {
         let core = self.core.as_ref()?;
         let (status, members) = (core.status(), core.membership());
-        let local =
-            Local { applied: self.state.index, shown: self.state.index, has_lease: true, halted: None };
+        let local = Local {
+            applied: self.state.index,
+            shown: self.state.index,
+            has_lease: true,
+            is_sound: !self.is_condemned,
+            halted: None,
+        };
         Some(ReplicaReport::of(self.group, &status, &members, local))
     }
 }

@@ -57,13 +57,20 @@ impl World {
         })
     }
 
-    pub(super) fn check(&self) {
+    pub(super) fn check(&mut self) {
+        self.note_full_voters();
         for group in GROUPS {
             for voters in self.listed(group) {
                 let full = voters.iter().filter(|id| self.has_full_copy(**id, group)).count();
-                // nobody waits for one that went down while it fetched
+                // Nobody waits for a voter that went down while it fetched what it had to give up, and while it is down nobody knows
+                // whether it ever comes back: the others go on as if it had what it had. One that never had everything as a voter is no
+                // such exception, nor is a group whose only full copy is that of one member among several.
                 let is_cut_off = |id: &&NodeId| {
-                    self.is_present(**id) && !self.nodes[id].is_up && !self.has_full_copy(**id, group)
+                    let was_full = self.full_voters.contains(&(group, **id));
+                    was_full
+                        && self.is_present(**id)
+                        && !self.nodes[id].is_up
+                        && !self.has_full_copy(**id, group)
                 };
                 let cut_off = voters.iter().filter(is_cut_off).count().min(full.saturating_sub(1));
                 assert!(
@@ -84,6 +91,17 @@ impl World {
                 self.now,
                 self.describe()
             );
+        }
+    }
+
+    /// Notes which voters have had full copies since they have been voters.
+    fn note_full_voters(&mut self) {
+        for group in GROUPS {
+            let voters: Vec<NodeId> = self.listed(group).concat();
+            self.full_voters.retain(|(of, id)| *of != group || voters.contains(id));
+            let full = voters.into_iter().filter(|id| self.has_full_copy(*id, group));
+            let full: Vec<(GroupId, NodeId)> = full.map(|id| (group, id)).collect();
+            self.full_voters.extend(full);
         }
     }
 

@@ -16,7 +16,7 @@ use quorate_model::{GroupId, NodeId};
 use quorate_raft::effects::{Delivery, Effect, Input};
 use quorate_raft::memory::State;
 use quorate_raft::{CommittedEntry, MemberChange, Membership, PeerMessage, SnapshotImage, StateCopy};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Virtual milliseconds of one round.
 pub const ROUND_MS: u64 = 50;
@@ -26,7 +26,7 @@ const LOOK_ROUNDS: u64 = 5;
 /// not read from its log, but it takes nothing without a leader and a majority, and its members come and go as those of others.
 pub const GROUPS: [GroupId; 3] = [GroupId::META, GroupId(1), GroupId(2)];
 /// Pieces of the slowest snapshot, one a round at the most.
-const PIECES_MAX: u64 = 200;
+pub const PIECES_MAX: u64 = 200;
 /// Messages of a thousand that come once more later, and how late: what members say of their copies is among them.
 const LATE_PER_MILLE: u64 = 20;
 const LATE_MS: u64 = 3_000;
@@ -42,6 +42,8 @@ pub struct Counts {
     pub taken: u64,
     pub removed: u64,
     pub damaged: u64,
+    pub damaged_leaders: u64,
+    pub vain: u64,
     pub named: u64,
     pub late: u64,
 }
@@ -54,6 +56,8 @@ impl std::ops::AddAssign for Counts {
         self.taken += other.taken;
         self.removed += other.removed;
         self.damaged += other.damaged;
+        self.damaged_leaders += other.damaged_leaders;
+        self.vain += other.vain;
         self.named += other.named;
         self.late += other.late;
     }
@@ -99,6 +103,8 @@ pub struct World {
     pub history: BTreeMap<GroupId, Vec<(CommittedEntry, State)>>,
     pub answered: BTreeMap<GroupId, BTreeMap<u64, Bytes>>,
     proposed: BTreeMap<u64, (GroupId, Bytes)>,
+    /// The voters that have had full copies since they have been voters.
+    pub full_voters: BTreeSet<(GroupId, NodeId)>,
     pub is_rough: bool,
     pub counts: Counts,
     pub trace: u64,
@@ -131,6 +137,7 @@ impl World {
             history: BTreeMap::new(),
             answered: BTreeMap::new(),
             proposed: BTreeMap::new(),
+            full_voters: BTreeSet::new(),
             is_rough: true,
             counts: Counts::default(),
             trace: 0,
@@ -255,6 +262,7 @@ impl World {
         if cuts {
             self.input(id, group, Input::Compact(durable));
         }
+        self.mend(id, group);
         self.fetch(id, group);
         self.offer(id, group);
         if self.is_rough && self.chance.per_mille(150) && self.nodes[&id].replicas[&group].leads() {
@@ -265,7 +273,7 @@ impl World {
     fn offer(&mut self, id: NodeId, group: GroupId) {
         let Some(replica) = self.replica(id, group) else { return };
         let (is_asked, tells) = (std::mem::take(&mut replica.is_asked), std::mem::take(&mut replica.tells));
-        if is_asked && replica.fetch.is_none() {
+        if is_asked && replica.fetch.is_none() && !replica.is_damaged {
             replica.durable = replica.state;
             let data = Bytes::copy_from_slice(&id.0.to_le_bytes());
             let image = SnapshotImage { index: replica.state.index, data };
@@ -328,9 +336,9 @@ impl World {
             }
         }
     }
-    fn apply(&mut self, id: NodeId, group: GroupId, entries: &[CommittedEntry]) {
+    pub fn apply(&mut self, id: NodeId, group: GroupId, entries: &[CommittedEntry]) {
         let replica = self.replica(id, group).expect("it runs");
-        if replica.is_damaged {
+        if replica.is_damaged && replica.fetch.is_some() {
             return replica.waiting.extend(entries.iter().cloned());
         }
         for entry in entries {
@@ -377,27 +385,21 @@ impl World {
         }
         replica.waiting.clear();
         let from = coming.map(|_| NodeId(from));
-        replica.fetch = Some(Fetch { index: image.index, from, coming: coming.unwrap_or_default(), left });
+        let coming = coming.unwrap_or_default();
+        replica.fetch = Some(Fetch { index: image.index, from, coming, left, is_anew: false });
     }
     /// What a node would give: its whole state, if that is new enough.
-    fn offered(&mut self, from: NodeId, group: GroupId, index: u64) -> Option<State> {
+    pub fn offered(&mut self, from: NodeId, group: GroupId, index: u64) -> Option<State> {
         let (is_up, is_present) = (self.nodes.get(&from)?.is_up, self.is_present(from));
         let replica = self.replica(from, group)?;
-        let is_whole = replica.fetch.is_none() && replica.core.is_some();
+        let is_whole = replica.fetch.is_none() && replica.core.is_some() && !replica.is_damaged;
         (is_up && is_present && is_whole && replica.state.index >= index).then_some(replica.state)
-    }
-    /// Finds that something of its state is damaged, and takes the state anew from any other member. A leader goes first.
-    pub fn take_anew(&mut self, id: NodeId, group: GroupId) {
-        let left = self.chance.between(1, PIECES_MAX);
-        let replica = self.replica(id, group).expect("it runs");
-        if replica.fetch.is_none() {
-            let index = replica.state.index;
-            replica.fetch = Some(Fetch { index, from: None, coming: State::default(), left });
-        }
-        self.input(id, group, Input::Distrust);
     }
     fn fetch(&mut self, id: NodeId, group: GroupId) {
         let Some(fetch) = self.replica(id, group).and_then(|replica| replica.fetch) else { return };
+        if self.gives_up(id, group, fetch) {
+            return;
+        }
         if fetch.left == 0 {
             return self.install(id, group, fetch);
         }
@@ -430,7 +432,7 @@ impl World {
             return;
         }
         (replica.state, replica.durable, replica.fetch) = (fetch.coming, fetch.coming, None);
-        replica.is_damaged = false;
+        (replica.is_damaged, replica.is_condemned) = (false, false);
         let waiting = Vec::from(std::mem::take(&mut replica.waiting));
         self.counts.installed += 1;
         self.apply(id, group, &waiting);
@@ -491,16 +493,8 @@ impl World {
             }
             copy = StateCopy::Whole { applied: last_index };
         }
-        if copy == StateCopy::Fetching {
-            let heir = members
-                .followers
-                .iter()
-                .find(|it| it.is_live && members.voters.contains(&it.member) && it.copy.is_whole());
-            if let Some(heir) = heir {
-                let heir = heir.member;
-                self.input(id, group, Input::TransferLeader(heir));
-            }
-            return;
+        if copy == StateCopy::Fetching || !self.may_lead(id, group) {
+            return self.give_to_able(id, group);
         }
         let led = Led { self_id: id, copy, last_index, members: &members };
         match next_step(led, &meta.wanted(group), meta.wanted_voters(group)) {
@@ -508,6 +502,7 @@ impl World {
             Step::Change(changes) => self.change(id, group, changes),
             // the meta group is led by whoever was elected, as long as that is a voter
             Step::Transfer(_) if group == GroupId::META && leaving::heirs(meta, group).contains(&id) => {}
+            Step::Transfer(next) if !self.may_lead(next, group) => {}
             Step::Transfer(next) => self.input(id, group, Input::TransferLeader(next.0)),
         }
     }
@@ -553,7 +548,7 @@ impl World {
         replica.disk.0.lock().write(&persist);
         (replica.state, replica.durable) = (State::default(), State::default());
         replica.founders.clear();
-        replica.is_damaged = false;
+        (replica.is_damaged, replica.is_condemned) = (false, false);
     }
 
     pub fn note(&mut self, value: u64) {
