@@ -65,7 +65,8 @@ async fn a_page_of_rules_has_as_many_bytes_as_all_answers_leave_to_one() {
     let names =
         ["attributesToRetrieve", "facets", "optionalWords", "attributesToHighlight", "attributesToSnippet"];
     let params: Map<String, Value> = names.into_iter().map(|name| (name.to_owned(), json!(texts))).collect();
-    let rule = |n: usize| json!({"objectID": n.to_string(), "consequence": {"params": params}});
+    let rule =
+        |n: usize| json!({"objectID": n.to_string(), "description": "a", "consequence": {"params": params}});
     let rules: Vec<Value> = (0..150).map(rule).collect();
     node.done(ask(Method::POST, "/1/indexes/i/rules/batch", json!(rules))).await;
     let send = async |hits_per_page: usize| {
