@@ -161,8 +161,9 @@ async fn take(
                 .map_err(refused)?;
             let mut strangers = state.strangers().enter(*payer);
             let body = of_unknown(headers, &mut payload, &mut strangers, body_bytes_max).await?;
-            let caller =
-                allow(request, state, &found, &credentials.with_body(&body), note).await.map_err(refused)?;
+            let key = parse::away(&body, |body| Ok(Credentials::key_of(body))).await?;
+            let credentials = credentials.or_key(key);
+            let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
             let mut room = state.room().enter(*payer);
             room.grow(body.len())?;

@@ -36,7 +36,12 @@ pub async fn away_if_long<T: Send + 'static>(
         return read();
     }
     let stops = |_| Error::unavailable("the node is stopping");
-    let _one_of_them = READING.acquire().await.map_err(|_| stops(()))?;
+    let one_of_them = READING.acquire().await.map_err(|_| stops(()))?;
+    let read = move || {
+        // until it is done, also for a caller who has hung up meanwhile
+        let _one_of_them = one_of_them;
+        read()
+    };
     web::block(read).await.map_err(|_| stops(()))?
 }
 

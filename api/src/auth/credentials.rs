@@ -37,18 +37,19 @@ impl<'a> Credentials<'a> {
         };
         Credentials { app_id: find(&APP_ID_NAMES), key: find(&KEY_NAMES) }
     }
-    /// Takes the key from the body member `apiKey`, where old browser clients put long ones.
-    pub fn with_body(self, body: &[u8]) -> Credentials<'a> {
+    /// The same with the key of the body, which counts when there is no other.
+    pub fn or_key(self, key: Option<String>) -> Credentials<'a> {
+        Credentials { key: self.key.or(key.map(Cow::Owned)), ..self }
+    }
+    /// The key in the body member `apiKey`, where old browser clients put long ones.
+    pub fn key_of(body: &[u8]) -> Option<String> {
         #[derive(Deserialize)]
         struct Body {
             #[serde(rename = "apiKey")]
             api_key: Option<String>,
         }
-        if self.key.is_some() || check_object(body).is_err() {
-            return self;
-        }
-        let api_key = serde_json::from_slice::<Body>(body).ok().and_then(|body| body.api_key);
-        Credentials { key: api_key.map(Cow::Owned), ..self }
+        check_object(body).ok()?;
+        serde_json::from_slice::<Body>(body).ok()?.api_key
     }
 }
 
@@ -75,7 +76,7 @@ mod tests {
                 HeaderValue::from_bytes(value.as_bytes()).unwrap(),
             );
         }
-        let found = Credentials::read(&map, QueryString(query)).with_body(body.as_bytes());
+        let found = Credentials::read(&map, QueryString(query)).or_key(Credentials::key_of(body.as_bytes()));
         assert_eq!(
             (found.app_id.as_deref(), found.key.as_deref()),
             (app_id, key),

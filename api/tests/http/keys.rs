@@ -26,6 +26,9 @@ async fn credentials_in_headers_query_and_body() {
     let answer =
         node.send(post(format!("{query}?x-algolia-application-id={APP}")).set_payload(in_body)).await;
     assert_eq!(answer.success()["params"], "query=", "the key is not echoed");
+    // one that is so long that another thread looks for the key in it
+    let long = format!(r#"{{"query":"",{}"apiKey":"{}"}}"#, " ".repeat(300 << 10), node.search_key);
+    node.send(post(format!("{query}?x-algolia-application-id={APP}")).set_payload(long)).await.success();
     node.call_with("wrong", Method::POST, query, "{}").await.refused(403, INVALID);
     node.call_with("", Method::POST, query, "{}").await.refused(403, INVALID);
     let other = post(query.into()).insert_header(("X-Algolia-Application-Id", "OTHER"));
