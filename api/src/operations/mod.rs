@@ -1,9 +1,12 @@
 //! How do an orchestrator, a balancer and a scraper see this node (no credentials needed)?
 
+mod figures;
+
 use crate::call::Call;
 use crate::listener::Listener;
 use crate::reply::{Content, Reply, Retry};
 use actix_web::http::StatusCode;
+use figures::TURNS;
 use quorate_model::{Error, Result};
 use quorate_wire::json::Object;
 
@@ -62,11 +65,10 @@ pub async fn ready(call: &Call<'_>) -> Result<Reply> {
 /// `GET /metrics`: the text format of Prometheus.
 pub async fn metrics(call: &Call<'_>) -> Result<Reply> {
     let state = call.state.clone();
-    // with very many indices that is no work for a thread that answers others
-    let text = actix_rt::task::spawn_blocking(move || {
+    let gather = move || {
         state.service().show_figures();
         state.metrics().text()
-    });
-    let text = text.await.map_err(|_| Error::internal("the figures could not be gathered"))?;
+    };
+    let text = TURNS.gather(gather).await?;
     Ok(Reply { content: Content::Metrics, ..Reply::ok(text) })
 }
