@@ -195,6 +195,36 @@ const OBJECT_BYTES: usize = 700;
 /// Bytes of a value in a list, which may have twice the room it needs.
 const VALUE_BYTES: usize = 2 * size_of::<Value>();
 
+/// Bytes that a value takes, more or less.
+pub fn value_bytes(value: &Value) -> usize {
+    usize::MAX - less(usize::MAX, value).unwrap_or(0)
+}
+/// Bytes that members take, more or less.
+pub fn members_bytes(members: &Map<String, Value>) -> usize {
+    usize::MAX - less_members(usize::MAX, members).unwrap_or(0)
+}
+/// Whether members take more than [`ON_ARBITER_BYTES_MAX`]. Cost: no more of them is looked at.
+pub fn is_long(members: &Map<String, Value>) -> bool {
+    less_members(ON_ARBITER_BYTES_MAX, members).is_none()
+}
+/// What is left of so many bytes when a value has taken its own; `None` when it takes more.
+fn less(left: usize, value: &Value) -> Option<usize> {
+    let left = left.checked_sub(size_of::<Value>())?;
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => Some(left),
+        Value::String(text) => left.checked_sub(text.len()),
+        Value::Array(list) => list.iter().try_fold(left, less),
+        Value::Object(members) => less_members(left, members),
+    }
+}
+fn less_members(left: usize, members: &Map<String, Value>) -> Option<usize> {
+    // nodes are half full at least
+    let left = left.checked_sub(OBJECT_BYTES * members.len().div_ceil(MEMBERS_OF_NODE_MIN))?;
+    members.iter().try_fold(left, |left, (name, value)| less(left.checked_sub(name.len())?, value))
+}
+/// Members of a node of an object at least, unless it is the only one.
+const MEMBERS_OF_NODE_MIN: usize = 5;
+
 /// Bytes that the texts among the members of a search take at most, more or less, as the lists and trees that parameters read
 /// from them; 0 for little. Errors: `Invalid`, naming the first that becomes more than [`TEXT_TREE_BYTES_MAX`].
 pub fn texts_bytes(members: &Map<String, Value>) -> Result<usize> {
@@ -322,6 +352,19 @@ mod tests {
         assert_eq!(TextPosition::of(b"ab\ncd", 0).to_string(), "line:1 column:1");
         assert_eq!(TextPosition::of(b"ab\ncd", 4).to_string(), "line:2 column:2");
         assert_eq!(TextPosition::of(b"ab", 99).to_string(), "line:1 column:3");
+    }
+
+    #[test]
+    fn what_values_take_is_counted() {
+        let tree = |objects: usize| {
+            Map::from_iter([("x".to_owned(), vec![serde_json::json!({"": 0}); objects].into())])
+        };
+        let bytes = members_bytes(&tree(1_000));
+        assert!((600_000..800_000).contains(&bytes), "{bytes}");
+        assert!(is_long(&tree(1_000)) && !is_long(&tree(100)) && !is_long(&Map::new()));
+        assert_eq!(value_bytes(&Value::from("abc")), size_of::<Value>() + 3);
+        let text = |bytes: usize| Map::from_iter([("x".to_owned(), "x".repeat(bytes).into())]);
+        assert!(is_long(&text(ON_ARBITER_BYTES_MAX)) && !is_long(&text(ON_ARBITER_BYTES_MAX - 1_000)));
     }
 
     #[test]

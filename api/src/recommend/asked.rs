@@ -28,7 +28,7 @@ impl Wanted {
         [Some(&self.asked.params), self.asked.fallback.as_deref()]
     }
     /// Reads the members of a request. Errors: `Invalid` for the first that is not as it has to be; `Forbidden`.
-    pub fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Wanted> {
+    pub async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Wanted> {
         let Some(Value::String(name)) = members.remove("indexName") else {
             return Err(Error::invalid("indexName is required in each request"));
         };
@@ -44,10 +44,13 @@ impl Wanted {
         let (facet_name, facet_value) = facet(model, &mut members)?;
         let mut selecting = parameters(&mut members, "queryParameters")?.unwrap_or_default();
         PAGES.iter().for_each(|name| drop(selecting.remove(*name)));
-        let mut selecting = SearchRequest::from_members(call, selecting)?;
+        let mut selecting = SearchRequest::of_members(call, selecting).await?;
         let most = without_pages(&mut selecting.params, most, call.read_rights().max_hits_per_query);
         let fallback = parameters(&mut members, "fallbackParameters")?;
-        let fallback = fallback.map(|fallback| SearchRequest::from_members(call, fallback)).transpose()?;
+        let fallback = match fallback {
+            Some(fallback) => Some(SearchRequest::of_members(call, fallback).await?),
+            None => None,
+        };
         let presentation = Presentation::new(&mut selecting);
         let asked = Recommendation {
             model,

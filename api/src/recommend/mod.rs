@@ -20,7 +20,8 @@ async fn answer(call: &Call<'_>) -> Result<Reply> {
     let body: Body = call.typed().await?;
     let elements = several::requests(body.requests)?;
     let wanted =
-        several::read(call, elements, |members| Wanted::read(call, members), Wanted::parameters).await?;
+        several::read(call, elements, async |members| Wanted::read(call, members).await, Wanted::parameters)
+            .await?;
     for Wanted { index, asked, .. } in &wanted {
         call.note.asks(index, asked.params.user_token.as_deref());
     }

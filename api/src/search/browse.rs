@@ -4,7 +4,7 @@ use super::cursor::Cursor;
 use super::{AnswerMembers, Presentation, SearchRequest};
 use crate::call::Call;
 use crate::reply::Reply;
-use crate::search::facet::take_embedded;
+use crate::search::facet::taken_out;
 use quorate_model::{Error, IndexName, Result, SearchParams, limits};
 use serde_json::{Map, Value};
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let mut members = call.object().await?;
     let direct = members.remove("cursor");
-    let embedded = take_embedded(&mut members, "cursor");
+    let (embedded, members) = taken_out(call, members, "cursor").await?;
     let text = match direct {
         Some(Value::String(text)) => Some(text),
         Some(Value::Null) | None => embedded,
@@ -47,7 +47,7 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         members.entry("params").or_insert(Value::String(cursor.params));
         (cursor.page, cursor.after)
     });
-    let mut asked = SearchRequest::of_body(call, members).await?;
+    let mut asked = SearchRequest::of_members(call, members).await?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, &presentation, after).await
@@ -68,7 +68,7 @@ async fn page(
     let mut results = call.read(index, (asked.params, after), browse).await?;
     results.page = page.unwrap_or(results.page);
     let next = results.cursor.as_ref().map(|after| {
-        let (params, page) = (presentation.echo.clone(), results.page.saturating_add(1));
+        let (params, page) = (presentation.echo.to_string(), results.page.saturating_add(1));
         Cursor { params, page, after: after.clone() }.encode(index)
     });
     let place = AnswerMembers { cursor: next.as_deref(), ..AnswerMembers::default() };

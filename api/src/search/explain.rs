@@ -3,11 +3,13 @@
 //! Cost: nothing for requests without `explain`.
 
 use crate::auth::Caller;
+use crate::parse;
 use quorate_model::Result;
 use quorate_model::params::given;
 use quorate_model::results::RuleResults;
 use quorate_model::settings::table::lookup;
 use serde_json::{Map, Value, json};
+use std::sync::Arc;
 
 /// Parameters that are joined with those of rules instead of replaced; all of them must hold.
 const JOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
@@ -17,17 +19,17 @@ const MEMBERS: [&str; 5] = ["client", "apiKey", "abTest", "rules", "final"];
 /// What is known before the search.
 #[derive(Clone, Debug, Default)]
 pub struct Explained {
-    client: Map<String, Value>,
-    api_key: Map<String, Value>,
+    client: Arc<Map<String, Value>>,
+    api_key: Arc<Map<String, Value>>,
 }
 impl Explained {
     /// Takes down the parameters of a body that mentions `explain`; `None` for other bodies.
-    pub fn of_body(body: &Map<String, Value>, caller: &Caller) -> Result<Option<Explained>> {
+    pub fn of_body(body: Map<String, Value>, caller: &Caller) -> Result<Option<Explained>> {
         let in_text = body.get("params").and_then(Value::as_str).is_some_and(|text| text.contains("explain"));
         if !in_text && !body.contains_key("explain") {
             return Ok(None);
         }
-        Ok(Some(Explained { client: given(body)?, api_key: forced_by(caller) }))
+        Ok(Some(Explained { client: Arc::new(given(body)?), api_key: Arc::new(forced_by(caller)) }))
     }
     /// Same for the pairs of a query string.
     pub fn of_pairs<'p>(
@@ -36,7 +38,11 @@ impl Explained {
     ) -> Result<Option<Explained>> {
         let known = |name: &str| name == "params" || lookup(name).is_some_and(|row| row.scope.in_query());
         let body = pairs.filter(|(name, _)| known(name)).map(|(name, value)| (name.to_owned(), value.into()));
-        Explained::of_body(&body.collect(), caller)
+        Explained::of_body(body.collect(), caller)
+    }
+    /// Bytes that it takes, more or less.
+    pub fn bytes(&self) -> usize {
+        parse::members_bytes(&self.client) + parse::members_bytes(&self.api_key)
     }
     /// `explain.params` with the members that the request names; `None` when it names none.
     pub fn params(&self, names: &[String], rules: &RuleResults) -> Option<Map<String, Value>> {
@@ -47,8 +53,8 @@ impl Explained {
         let mut shown = Map::new();
         for member in MEMBERS.into_iter().filter(|member| wants(member)) {
             let value = match member {
-                "client" => self.client.clone(),
-                "apiKey" => self.api_key.clone(),
+                "client" => Map::clone(&self.client),
+                "apiKey" => Map::clone(&self.api_key),
                 "rules" => rules.params.clone().unwrap_or_default(),
                 "final" => self.together(rules),
                 _ => Map::new(),
@@ -58,7 +64,7 @@ impl Explained {
         (!shown.is_empty()).then_some(shown)
     }
     fn together(&self, rules: &RuleResults) -> Map<String, Value> {
-        let mut all = self.client.clone();
+        let mut all = Map::clone(&self.client);
         for (name, value) in rules.params.iter().flatten() {
             let value = match all.remove(name) {
                 Some(asked) if JOINED.contains(&name.as_str()) => both(asked, value.clone()),
@@ -69,7 +75,7 @@ impl Explained {
         if let Some(query) = &rules.query {
             all.insert("query".into(), query.as_str().into());
         }
-        all.extend(self.api_key.clone());
+        all.extend(Map::clone(&self.api_key));
         all
     }
 }

@@ -2,6 +2,7 @@
 
 use super::SearchRequest;
 use crate::call::Call;
+use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::ReadRights;
 use quorate_model::{Error, FacetHits, IndexName, Result, SearchParams, limits};
@@ -11,8 +12,8 @@ use serde_json::{Map, Value};
 /// `POST /1/indexes/{indexName}/facets/{facetName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let (facet_query, members) = FacetAsked::text_of(&call.names[1], call.object().await?)?;
-    let asked = SearchRequest::of_body(call, members).await?;
+    let (facet_query, members) = FacetAsked::text_of(call, &call.names[1], call.object().await?).await?;
+    let asked = SearchRequest::of_members(call, members).await?;
     let asked = FacetAsked { facet: call.names[1].to_string(), facet_query, asked };
     let message = asked.message();
     let results = asked.run(call, &index, call.read_rights()).await?;
@@ -42,20 +43,28 @@ impl FacetAsked {
         &self.asked.params
     }
     /// From the members of a query of several.
-    pub fn from_members(call: &Call<'_>, facet: &str, members: Map<String, Value>) -> Result<Self> {
-        let (facet_query, members) = FacetAsked::text_of(facet, members)?;
-        let asked = SearchRequest::from_members(call, members)?;
+    pub async fn of_members(call: &Call<'_>, facet: &str, members: Map<String, Value>) -> Result<Self> {
+        let (facet_query, members) = FacetAsked::text_of(call, facet, members).await?;
+        let asked = SearchRequest::of_members(call, members).await?;
         Ok(FacetAsked { facet: facet.to_owned(), facet_query, asked })
     }
     /// Takes the text to look for out of the members; the others select the records that count.
-    fn text_of(facet: &str, mut members: Map<String, Value>) -> Result<(String, Map<String, Value>)> {
+    async fn text_of(
+        call: &Call<'_>,
+        facet: &str,
+        mut members: Map<String, Value>,
+    ) -> Result<(String, Map<String, Value>)> {
         if facet.len() > limits::QUERY_BYTES_MAX {
             return Err(Error::parameter("facet", "string shorter than 512 bytes"));
         }
         let direct = members.remove("facetQuery");
         let facet_query = match direct {
             Some(Value::String(text)) => text,
-            Some(Value::Null) | None => take_embedded(&mut members, "facetQuery").unwrap_or_default(),
+            Some(Value::Null) | None => {
+                let embedded;
+                (embedded, members) = taken_out(call, members, "facetQuery").await?;
+                embedded.unwrap_or_default()
+            }
             Some(Value::Number(number)) => number.to_string(),
             Some(Value::Bool(_) | Value::Array(_) | Value::Object(_)) => {
                 return Err(Error::parameter("facetQuery", "string"));
@@ -85,8 +94,17 @@ impl FacetAsked {
     }
 }
 
-/// Takes a member out of the URL-encoded `params` text.
-pub fn take_embedded(members: &mut Map<String, Value>, name: &str) -> Option<String> {
+/// Takes a member out of the URL-encoded `params` text of members, out of a long one on another thread.
+pub async fn taken_out(
+    call: &Call<'_>,
+    mut members: Map<String, Value>,
+    name: &'static str,
+) -> Result<(Option<String>, Map<String, Value>)> {
+    let bytes = if parse::is_long(&members) { call.body.len() } else { 0 };
+    let take = move || Ok((take_embedded(&mut members, name), members));
+    parse::away_if_long(bytes, take).await
+}
+fn take_embedded(members: &mut Map<String, Value>, name: &str) -> Option<String> {
     let text = members.get("params")?.as_str()?;
     if !text.contains(name) {
         return None;

@@ -8,19 +8,20 @@ pub mod facet;
 mod ids;
 pub mod multi;
 pub mod query;
+mod read;
 pub mod several;
 
 use crate::auth::Caller;
 use crate::call::Call;
-use crate::parse;
 use actix_web::http::header::HeaderName;
 use explain::Explained;
 use quorate_cluster::ReadRights;
 use quorate_model::event::QueryId;
-use quorate_model::params::{Forced, echo, echo_pairs};
+use quorate_model::params::Forced;
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
 use quorate_wire::SearchBody;
+use read::Read;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ pub struct SearchRequest {
     /// Parameters to search with: a thousand bytes, which each step on the way to the index would move otherwise.
     pub params: Box<SearchParams>,
     /// What the caller sent, URL-encoded; nothing its key forces shows here.
-    pub echo: String,
+    pub echo: Arc<str>,
     /// Who gave which parameters, when the caller wants to know.
     pub explained: Option<Explained>,
     /// What the answer says about parameters that cannot act.
@@ -86,58 +87,22 @@ fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
     params.around_lat_lng.is_none().then_some(NO_LOCATION)
 }
 
-/// What members say.
-struct Read {
-    params: Box<SearchParams>,
-    echo: String,
-    explained: Option<Explained>,
-}
-impl Read {
-    fn of(mut members: Map<String, Value>, caller: &Caller) -> Result<Read> {
-        let echo = echo(&members);
-        let explained = Explained::of_body(&members, caller)?;
-        for restrictions in caller.restrictions() {
-            for (name, value) in &restrictions.overrides {
-                members.insert(name.clone(), value.clone());
-            }
-        }
-        Ok(Read { params: Box::new(SearchParams::from_json(&members)?), echo, explained })
-    }
-}
-
 impl SearchRequest {
-    /// From the members of a body.
-    pub fn from_members(call: &Call<'_>, members: Map<String, Value>) -> Result<Self> {
-        call.hold(parse::texts_bytes(&members)?)?;
-        SearchRequest::new(call, Read::of(members, &call.caller)?)
+    /// From the members that are the body, or were taken out of it.
+    pub async fn of_members(call: &Call<'_>, members: Map<String, Value>) -> Result<Self> {
+        SearchRequest::new(call, Read::of_members(call, members).await?)
     }
-    /// From the members that are the body, or were taken out of it: those of a long one are read on another thread.
-    pub async fn of_body(call: &Call<'_>, members: Map<String, Value>) -> Result<Self> {
-        if call.body.len() <= parse::ON_ARBITER_BYTES_MAX {
-            return SearchRequest::from_members(call, members);
-        }
-        call.hold(parse::texts_bytes(&members)?)?;
-        let caller = call.caller.clone();
-        let read = parse::away_if_long(call.body.len(), move || Read::of(members, &caller)).await?;
-        SearchRequest::new(call, read)
-    }
-
     /// From the pairs of a query string.
-    pub fn from_pairs(call: &Call<'_>, pairs: Vec<(Cow<'_, str>, Cow<'_, str>)>) -> Result<Self> {
-        let echo = echo_pairs(pairs.iter().map(|(name, value)| (name, value)));
-        let sent = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        let explained = Explained::of_pairs(sent, &call.caller)?;
-        let overrides = call.caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
-        let overrides = overrides.map(|(name, value)| (name.as_str(), value.as_str().unwrap_or_default()));
-        let asked = pairs.iter().map(|(name, value)| (name.as_ref(), value.as_ref()));
-        let params = Box::new(SearchParams::from_query_pairs(asked.chain(overrides))?);
-        SearchRequest::new(call, Read { params, echo, explained })
+    pub fn of_pairs(call: &Call<'_>, pairs: &[(Cow<'_, str>, Cow<'_, str>)]) -> Result<Self> {
+        SearchRequest::new(call, Read::of_pairs(call, pairs)?)
     }
 
     fn new(call: &Call<'_>, Read { mut params, echo, explained }: Read) -> Result<Self> {
         let counted = counted::Counting::of(call, &params);
         let located = locate(call, &mut params);
         let message = without_effect(&params, located);
+        // nothing else looks at what is kept without effect, and there are copies of the parameters wherever a search goes
+        params.other.retain(|_, value| !value.is_object() && !value.is_array());
         let mut params = forced(&call.caller, params, user_token(call))?;
         let counted = counted.map(|counted| counted.by(params.user_token.as_deref()));
         if let Some(user) = call.user()? {
@@ -206,10 +171,10 @@ fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
 /// What the body of an answer needs to know of its request once the parameters have gone to the service.
 #[derive(Clone, Debug)]
 pub struct Presentation {
-    echo: String,
+    echo: Arc<str>,
     message: Option<String>,
     response_fields: Option<Vec<String>>,
-    rendering_content: Option<Value>,
+    rendering_content: Option<Arc<Value>>,
     click_analytics: bool,
     explained: Option<Explained>,
     explain: Vec<String>,
@@ -221,7 +186,7 @@ impl Presentation {
     pub fn new(asked: &mut SearchRequest) -> Self {
         let params = &asked.params;
         Presentation {
-            echo: std::mem::take(&mut asked.echo),
+            echo: asked.echo.clone(),
             message: asked.message.take(),
             response_fields: params.response_fields.clone(),
             rendering_content: params.rendering_content.clone(),
@@ -273,7 +238,7 @@ impl Presentation {
         let response_fields = response_fields.or_else(|| of_index?.response_fields.as_ref());
         let rendering_content = self.rendering_content.as_ref();
         let rendering_content = rendering_content.or_else(|| of_index?.rendering_content.as_ref());
-        let rendering_content = rendering_content.map(Value::to_string);
+        let rendering_content = rendering_content.map(|content| content.to_string());
         let explained = self.explained.as_ref();
         let explained_params =
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));

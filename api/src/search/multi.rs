@@ -49,7 +49,8 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
     };
     let strategy = Strategy::read(body.strategy.as_ref(), call)?;
     let elements = requests(body.requests)?;
-    let queries = several::read(call, elements, |members| read(call, members), parameters_of).await?;
+    let queries =
+        several::read(call, elements, async |members| read(call, members).await, parameters_of).await?;
     for (index, wanted) in &queries {
         let user_token = match wanted {
             Wanted::Hits(asked) => asked.params.user_token.as_deref(),
@@ -83,7 +84,7 @@ impl Strategy {
     }
 }
 
-fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, Wanted)> {
+async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, Wanted)> {
     let Some(Value::String(name)) = members.remove("indexName") else {
         return Err(Error::invalid("indexName is required in each query"));
     };
@@ -92,13 +93,13 @@ fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, 
     let kind = members.remove("type");
     match kind.as_ref().map(Value::as_str) {
         None | Some(Some("default")) => {
-            Ok((index, Wanted::Hits(SearchRequest::from_members(call, members)?)))
+            Ok((index, Wanted::Hits(SearchRequest::of_members(call, members).await?)))
         }
         Some(Some("facet")) => {
             let Some(Value::String(facet)) = members.remove("facet") else {
                 return Err(Error::invalid("facet is required in a query of type facet"));
             };
-            Ok((index, Wanted::Facet(FacetAsked::from_members(call, &facet, members)?)))
+            Ok((index, Wanted::Facet(FacetAsked::of_members(call, &facet, members).await?)))
         }
         Some(_) => Err(Error::parameter("type", "default or facet")),
     }

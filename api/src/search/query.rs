@@ -7,13 +7,13 @@ use quorate_model::Result;
 
 /// `POST /1/indexes/{indexName}/query`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    let asked = SearchRequest::of_body(call, call.object().await?).await?;
+    let asked = SearchRequest::of_members(call, call.object().await?).await?;
     answer(call, asked).await
 }
 
 /// `GET /1/indexes/{indexName}`.
 pub async fn get(call: &Call<'_>) -> Result<Reply> {
-    let asked = SearchRequest::from_pairs(call, call.query.pairs().collect())?;
+    let asked = SearchRequest::of_pairs(call, &call.query.pairs().collect::<Vec<_>>())?;
     answer(call, asked).await
 }
 

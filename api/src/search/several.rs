@@ -92,13 +92,13 @@ pub fn requests(given: Option<Value>) -> Result<Vec<Map<String, Value>>> {
 pub async fn read<T>(
     call: &Call<'_>,
     elements: Vec<Map<String, Value>>,
-    read: impl Fn(Map<String, Value>) -> Result<T>,
+    read: impl AsyncFn(Map<String, Value>) -> Result<T>,
     parameters: impl Fn(&T) -> [Option<&SearchParams>; 2],
 ) -> Result<Vec<T>> {
     let (mut all, mut filters) = (Vec::with_capacity(elements.len()), 0);
     for members in elements {
         let_others_on().await;
-        let one = read(members)?;
+        let one = read(members).await?;
         let given = parameters(&one).into_iter().flatten();
         let own: usize = given.map(|params| params.filter.len() + params.optional_filter.len()).sum();
         filters += own;

@@ -188,7 +188,7 @@ impl SearchBody<'_> {
             object.string("cursor", cursor);
         }
         if self.keeps("renderingContent") {
-            let ruled = results.rules.rendering_content.as_ref().map(Value::to_string);
+            let ruled = results.rules.rendering_content.as_ref().map(|content| content.to_string());
             let ruled = ruled.as_deref().map(str::as_bytes);
             object.raw("renderingContent", ruled.or(self.rendering_content).unwrap_or(b"{}"));
         }
@@ -361,7 +361,7 @@ mod tests {
         let rules = RuleResults {
             applied: vec!["r\"1".into(), "r2".into()],
             user_data: vec![json!({"a": 1}), json!("b")],
-            rendering_content: Some(json!({"redirect": {"url": "u"}})),
+            rendering_content: Some(std::sync::Arc::new(json!({"redirect": {"url": "u"}}))),
             complete: Some(false),
             ..RuleResults::default()
         };

@@ -49,7 +49,7 @@ async fn what_an_older_program_does_not_say_of_settings_is_asked_for() {
     write::settings(context, &index, changes, Reach::Index).await.expect("accepted");
     let expected = AnswerSettings {
         response_fields: Some(vec!["hits".into()]),
-        rendering_content: Some(json!({"a": 1})),
+        rendering_content: Some(std::sync::Arc::new(json!({"a": 1}))),
     };
     let until = Instant::now() + Duration::from_secs(10);
     loop {

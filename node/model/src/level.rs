@@ -147,7 +147,7 @@ pub fn of_delete_by(params: &[u8]) -> Needs {
     if params.contains_key(OWNER) {
         return Needs::level(OF_USERS);
     }
-    match any_row_is_later().then(|| given(&params)) {
+    match any_row_is_later().then(|| given(params)) {
         Some(Ok(members)) => of_members(&members, table::lookup),
         Some(Err(_)) | None => Needs::NOTHING,
     }

@@ -28,6 +28,8 @@ pub const FILTER_SCORE_MAX: u32 = 65_535;
 pub const FILTER_NESTING_MAX: usize = 64;
 /// Bytes of `filters` or of another filter parameter given as text.
 pub const FILTERS_TEXT_BYTES_MAX: usize = 64 << 10;
+/// Bytes of the parameters of one search that may be any JSON, minified and all together: they are kept and passed on as trees.
+pub const FREE_BYTES_MAX: usize = 32 << 10;
 /// Entries of a list given as a search parameter.
 pub const LIST_ENTRIES_MAX: usize = 1_000;
 /// Bytes of a browse cursor.

@@ -6,6 +6,7 @@ use crate::settings::Settings;
 use crate::wire;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Rendered hits: JSON objects one after another in one buffer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -80,7 +81,7 @@ pub struct RuleResults {
     /// What they give as userData, best first.
     pub user_data: Vec<Value>,
     /// `renderingContent` of settings, request and rules together; `None` when no rule has any.
-    pub rendering_content: Option<Value>,
+    pub rendering_content: Option<Arc<Value>>,
     /// `responseFields`, when a rule gives them.
     pub response_fields: Option<Vec<String>>,
     /// `clickAnalytics`, when a rule gives it.
@@ -187,7 +188,7 @@ pub struct AnswerSettings {
     /// The members that it has.
     pub response_fields: Option<Vec<String>>,
     /// What is passed on to who shows it.
-    pub rendering_content: Option<Value>,
+    pub rendering_content: Option<Arc<Value>>,
 }
 
 impl SearchResults {

@@ -203,7 +203,7 @@ mod tests {
             rules: RuleResults {
                 applied: vec!["r".into()],
                 user_data: vec![json!({"a": [1, null, 0.5]})],
-                rendering_content: Some(json!({})),
+                rendering_content: Some(std::sync::Arc::new(json!({}))),
                 response_fields: Some(vec!["hits".into()]),
                 click_analytics: Some(true),
                 complete: Some(true),
@@ -216,7 +216,7 @@ mod tests {
             cursor: Some(vec![0, 255, 7]),
             settings: Some(crate::results::AnswerSettings {
                 response_fields: Some(vec!["hits".into()]),
-                rendering_content: Some(json!({"a": 1})),
+                rendering_content: Some(std::sync::Arc::new(json!({"a": 1}))),
             }),
         };
         survives(&results);

@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 /// What one call may take above idle.
-const ONE_CALL: u64 = 64 << 20;
+pub const ONE_CALL: u64 = 64 << 20;
 /// What all calls together may.
 const ALL_CALLS: u64 = 512 << 20;
 /// Bytes of an answer, as the node is told here; the proportions are those of the default.
@@ -36,7 +36,7 @@ fn start_with_words() -> (tempfile::TempDir, Server) {
 }
 
 /// Runs something and returns what the process took at its highest, above what it had before.
-fn taken(server: &Server, what: impl FnOnce()) -> u64 {
+pub fn taken(server: &Server, what: impl FnOnce()) -> u64 {
     let before = server.memory("VmRSS:").unwrap();
     std::fs::write(format!("/proc/{}/clear_refs", server.pid()), "5").unwrap();
     what();
@@ -315,14 +315,24 @@ fn answers_that_nobody_reads_are_bounded() {
 /// The only thread that answers HTTP reads a long body, and others are answered meanwhile.
 #[test]
 fn reading_a_long_body_keeps_nobody_waiting() {
+    // what nobody knows is passed over, character by character
+    let unknown = r"\n".repeat(6 << 20);
+    let body = format!(r#"{{"requests":[{{"indexName":"i","objectID":"1","unknown":"{unknown}"}}]}}"#);
+    keeps_nobody_waiting("/1/indexes/*/objects", &body, 200);
+}
+/// The same where it is one of several searches that is long.
+#[test]
+fn reading_a_long_element_keeps_nobody_waiting() {
+    let body = format!(r#"{{"requests":[{{"indexName":"i","params":"{}=1"}}]}}"#, "%78".repeat(5 << 20));
+    keeps_nobody_waiting("/1/indexes/*/queries", &body, 400);
+}
+
+fn keeps_nobody_waiting(path: &str, body: &str, status: u16) {
     let dir = tempfile::tempdir().unwrap();
     let server = Setup::new(dir.path().join("data")).option("workers", "1").start().unwrap();
     let client = server.client();
     client.post("/1/indexes/i", &json!({"objectID": "1"})).unwrap().success().unwrap();
     settle(&client, "i").unwrap();
-    // what nobody knows is passed over, character by character
-    let unknown = r"\n".repeat(6 << 20);
-    let body = format!(r#"{{"requests":[{{"indexName":"i","objectID":"1","unknown":"{unknown}"}}]}}"#);
     let of_calls: Vec<(Duration, Duration)> = (0..8)
         .map(|_| {
             let is_over = std::sync::atomic::AtomicBool::new(false);
@@ -337,11 +347,12 @@ fn reading_a_long_body_keeps_nobody_waiting() {
                     longest
                 });
                 let asked = Instant::now();
-                let answer = client.send("POST", "/1/indexes/*/objects", Some(body.as_bytes()));
+                let answer = client.send("POST", path, Some(body.as_bytes()));
                 let took = asked.elapsed();
                 is_over.store(true, std::sync::atomic::Ordering::Relaxed);
                 let waited = others.join().unwrap();
-                answer.unwrap().success().unwrap();
+                let answer = answer.unwrap();
+                assert_eq!(answer.status, status, "{}", answer.message());
                 (took, waited)
             })
         })

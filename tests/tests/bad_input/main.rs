@@ -12,6 +12,7 @@ mod parameters;
 #[cfg(target_os = "linux")]
 mod proxies;
 mod sight;
+mod trees;
 
 /// One wrong request and its answer.
 struct Case {

@@ -6,7 +6,7 @@ use quorate_model::limits::*;
 
 /// Every row of it, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    [filters(), pages(), geo(), recommendations()].into_iter().flatten().collect()
+    [filters(), free(), pages(), geo(), recommendations()].into_iter().flatten().collect()
 }
 
 fn filters() -> Vec<Limit> {
@@ -67,6 +67,38 @@ fn filters() -> Vec<Limit> {
             )],
         ),
     ]
+}
+
+fn free() -> Vec<Limit> {
+    let names = ["extensions", "reRankingApplyFilter", "renderingContent", "semanticSearch"];
+    let expected = format!("at most {FREE_BYTES_MAX} bytes, minified, of {} together", names.join(", "));
+    let sized = |bytes: usize| {
+        let value =
+            |last: usize| json!({"a": vec!["x".repeat(297); (bytes - 200) / 300], "b": "x".repeat(last)});
+        value(bytes - value(0).to_string().len())
+    };
+    let both = |bytes: usize| {
+        search(json!({"extensions": sized(bytes), "renderingContent": sized(FREE_BYTES_MAX / 2)}))
+    };
+    let browse = |body| ask(Method::POST, "/1/indexes/i/browse", body);
+    let facet = |body| ask(Method::POST, "/1/indexes/i/facets/color/query", body);
+    let query = |mut body: Value| {
+        body["indexName"] = json!("i");
+        ask(Method::POST, "/1/indexes/*/queries", json!({"requests": [body]}))
+    };
+    let values = || [sized(FREE_BYTES_MAX), sized(FREE_BYTES_MAX + 1)];
+    let mut tries: Vec<Try> = names.map(|name| member(search, name, values(), &expected)).into();
+    tries.push(member(browse, names[0], values(), &expected));
+    tries.push(member(facet, names[1], values(), &expected));
+    tries.push(member(query, names[2], values(), &expected));
+    let half = FREE_BYTES_MAX / 2;
+    tries.push(tried(both(half), both(half + 1), 400, parameter("renderingContent", &expected)));
+    vec![here(
+        "`extensions`, `reRankingApplyFilter`, `renderingContent` and `semanticSearch` of a search, minified, together",
+        bytes(FREE_BYTES_MAX),
+        "400",
+        tries,
+    )]
 }
 
 /// An integer of a request, from one below the least, if that is above 0, to one above the greatest.

@@ -441,7 +441,7 @@ fn c8_7_answers_say_what_rules_did() {
     assert_eq!(rules.user_data, [json!({"banner": 1}), json!([2])]);
     let content =
         json!({"facetOrdering": {"facets": {"order": ["brand"]}}, "redirect": {"url": "u1"}, "x": 1});
-    assert_eq!(rules.rendering_content, Some(content));
+    assert_eq!(rules.rendering_content.as_deref(), Some(&content));
     assert_eq!(rules.response_fields, Some(vec!["hits".to_string()]));
     assert_eq!(rules.complete, Some(true));
     assert_eq!(rules.params.unwrap()["renderingContent"]["redirect"]["url"], "u1");

@@ -34,6 +34,37 @@ pub fn echo_pairs<N: AsRef<str>, V: AsRef<str>>(pairs: impl IntoIterator<Item = 
     text
 }
 
+/// Bytes of the text for a body, at most. Nothing is made of it.
+pub fn echo_bytes(body: &Map<String, Value>) -> usize {
+    let own = body.get("params").and_then(Value::as_str).map_or(0, str::len);
+    let shown = |(name, value): (&String, &Value)| match value {
+        _ if is_call_member(name) => 0,
+        Value::Null => 0,
+        Value::String(text) => 2 + 3 * name.len() + encoded_bytes(text.as_bytes()),
+        Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
+            let mut counted = Encoded(0);
+            // what counts refuses nothing
+            let _always = serde_json::to_writer(&mut counted, value);
+            2 + 3 * name.len() + counted.0
+        }
+    };
+    own + body.iter().map(shown).sum::<usize>()
+}
+fn encoded_bytes(text: &[u8]) -> usize {
+    text.len() + 2 * text.iter().filter(|&&byte| !stays(byte) && byte != b' ').count()
+}
+/// Counts what is written, encoded.
+struct Encoded(usize);
+impl std::io::Write for Encoded {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0 += encoded_bytes(bytes);
+        Ok(bytes.len())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
 fn push(text: &mut String, name: &str, value: &str) {
     if !text.is_empty() {
         text.push('&');
@@ -66,6 +97,17 @@ fn stays(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_text_takes_is_known_before() {
+        let body = serde_json::json!({"params": "a=b", "query": "two é", "renderingContent": {"a b": ["\u{1}\"", 1.5]}, "page": 2,
+            "apiKey": "none of it", "hitsPerPage": null});
+        let body = body.as_object().unwrap();
+        // a name has letters alone, each of which might have been encoded
+        let names = 2 * ("query".len() + "renderingContent".len() + "page".len());
+        assert_eq!(echo_bytes(body), echo(body).len() + names);
+        assert_eq!(echo_bytes(&Map::new()), 0);
+    }
 
     #[test]
     fn texts_are_encoded_as_in_a_query_string() {

@@ -87,7 +87,7 @@ macro_rules! parameters {
             response_fields: always Vec<String>,
             click_analytics: always bool,
             user_token: perhaps String,
-            rendering_content: merged Value,
+            rendering_content: merged Arc<Value>,
             /// Names of the explanations asked for (C§8.9).
             explain: always Vec<String>,
             /// Position of an earlier browse answer.

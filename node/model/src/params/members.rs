@@ -13,6 +13,7 @@ use crate::limits::{
     PRECISION_STEPS_MAX,
 };
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// Contexts of one query (C§4.6).
 const RULE_CONTEXTS_MAX: usize = 10;
@@ -321,7 +322,7 @@ pub(crate) fn rendering_content(params: &mut SearchParams, name: &str, value: &V
     if !content.is_object() {
         return Err(Error::parameter(name, "object"));
     }
-    params.rendering_content = Some(content);
+    params.rendering_content = Some(Arc::new(content));
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! Search parameters, typed (C§4). `None` = not given: the index setting, then the default, applies.
 
 mod echo;
+mod free;
 pub(crate) mod lenient;
 pub(crate) mod list;
 pub(crate) mod members;
@@ -9,7 +10,8 @@ mod parse;
 #[cfg(test)]
 mod tests;
 
-pub use echo::{echo, echo_pairs};
+pub use echo::{echo, echo_bytes, echo_pairs};
+pub use free::{check_free, check_free_pairs};
 pub use overlay::Forced;
 pub(crate) use parse::kept;
 pub use parse::{DELETE_BY_NAMES, given};

@@ -6,6 +6,7 @@ use super::list::parameters;
 use crate::filter::Filter;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use std::sync::Arc;
 
 /// What the caller's key forces: nothing overrides it (C§13.3).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -23,7 +24,8 @@ macro_rules! stronger {
     };
     (merged $weaker:expr, $stronger:expr) => {
         if let Some(content) = &$stronger {
-            merge($weaker.get_or_insert_with(|| Value::Object(Map::new())), content);
+            let weaker = $weaker.get_or_insert_with(|| Arc::new(Value::Object(Map::new())));
+            merge(Arc::make_mut(weaker), content);
         }
     };
     ($kind:ident $weaker:expr, $stronger:expr) => {
@@ -87,7 +89,6 @@ fn merge(value: &mut Value, stronger: &Value) {
 mod tests {
     use super::*;
     use serde_json::json;
-    use std::sync::Arc;
 
     fn params(value: Value) -> SearchParams {
         SearchParams::from_json(value.as_object().unwrap()).unwrap()

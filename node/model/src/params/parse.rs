@@ -7,6 +7,7 @@ use crate::limits::{FILTERS_MAX, JSON_DEPTH_MAX, QUERY_BYTES_MAX};
 use crate::settings::table::{self, Form, Row, Target};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Members of calls that carry search parameters which are not parameters themselves.
 const CALL_MEMBERS: &[&str] = &["params", "indexName", "strategy", "requests", "apiKey", "index"];
@@ -32,7 +33,7 @@ impl SearchParams {
         match body.get("params") {
             // none to put together, as from most callers
             None | Some(Value::Null) => SearchParams::from_direct(body),
-            Some(_) => SearchParams::from_members(&members_of_body(body)?),
+            Some(_) => SearchParams::from_given(&together(&embedded(body)?, body)),
         }
     }
 
@@ -77,16 +78,17 @@ impl SearchParams {
 
     /// Parses what deleteByQuery selects: filters and geo restrictions only, at least one of them (C§3.5).
     pub fn from_delete_by(body: &Map<String, Value>) -> Result<SearchParams> {
-        let members = members_of_body(body)?;
-        for (name, value) in &members {
+        let embedded = embedded(body)?;
+        let members = together(&embedded, body);
+        for (&name, value) in &members {
             let empty_query = name == "query" && value.as_str() == Some("");
-            if !empty_query && !DELETE_BY_NAMES.contains(&name.as_str()) && table::lookup(name).is_some() {
+            if !empty_query && !DELETE_BY_NAMES.contains(&name) && table::lookup(name).is_some() {
                 return Err(Error::invalid(format!(
                     "Invalid parameter for deleteBy: {name}, only filters and geo restrictions are allowed"
                 )));
             }
         }
-        let params = SearchParams::from_members(&members)?;
+        let params = SearchParams::from_given(&members)?;
         let everywhere = params.around_lat_lng.is_none()
             && params.inside_bounding_box.is_none()
             && params.inside_polygon.is_none();
@@ -98,22 +100,29 @@ impl SearchParams {
 
     /// Parses parameters alone, none of them inside a `params` text; unknown names are refused.
     pub(crate) fn from_members(members: &Map<String, Value>) -> Result<SearchParams> {
-        SearchParams::from_some(members, |_, _| true)
+        let given = members.iter().map(|(name, value)| (name.as_str(), value));
+        SearchParams::from_some(given, |name| members.contains_key(name))
     }
     /// Parses the members of a body that has no `params` text.
     fn from_direct(body: &Map<String, Value>) -> Result<SearchParams> {
-        SearchParams::from_some(body, |name, value| !is_call_member(name) && !value.is_null())
+        SearchParams::from_some(direct(body), |name| {
+            !is_call_member(name) && body.get(name).is_some_and(|value| !value.is_null())
+        })
     }
-    /// Parses those that `counts` says are parameters.
-    fn from_some(
-        members: &Map<String, Value>,
-        counts: impl Fn(&str, &Value) -> bool,
+    /// Parses parameters that stand in several places.
+    fn from_given(members: &BTreeMap<&str, &Value>) -> Result<SearchParams> {
+        let given = members.iter().map(|(&name, &value)| (name, value));
+        SearchParams::from_some(given, |name| members.contains_key(name))
+    }
+    /// Parses parameters of which `is_given` says which there are.
+    fn from_some<'m>(
+        members: impl Iterator<Item = (&'m str, &'m Value)>,
+        is_given: impl Fn(&str) -> bool,
     ) -> Result<SearchParams> {
         let mut params = SearchParams::default();
-        for (name, value) in members.iter().filter(|(name, value)| counts(name, value)) {
+        for (name, value) in members {
             let row = query_row(name)
                 .ok_or_else(|| Error::invalid(format!("Unknown parameter: {}", shortened(name))))?;
-            let is_given = |name: &str| members.get(name).is_some_and(|value| counts(name, value));
             let overridden = name != row.name && is_given(row.name);
             if !overridden && !is_no_value(row, value) {
                 params.set(row, name, value)?;
@@ -171,8 +180,8 @@ pub(super) fn is_call_member(name: &str) -> bool {
     CALL_MEMBERS.contains(&name) || is_transport_name(name)
 }
 
-/// The members of `params`, overridden by the direct ones; without those of the call and without nulls.
-fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
+/// The members of the `params` text of a body.
+fn embedded(body: &Map<String, Value>) -> Result<Map<String, Value>> {
     let mut members = Map::new();
     match body.get("params") {
         Some(Value::String(text)) => collect_pairs(&mut members, text)?,
@@ -181,15 +190,32 @@ fn members_of_body(body: &Map<String, Value>) -> Result<Map<String, Value>> {
             return Err(Error::parameter("params", "URL-encoded UTF-8 string"));
         }
     }
-    let direct = body.iter().filter(|(name, value)| !is_call_member(name) && !value.is_null());
-    members.extend(direct.map(|(name, value)| (name.clone(), value.clone())));
     Ok(members)
+}
+/// The members of a body that are parameters, without those of its `params` text.
+fn direct(body: &Map<String, Value>) -> impl Iterator<Item = (&str, &Value)> {
+    let members = body.iter().map(|(name, value)| (name.as_str(), value));
+    members.filter(|(name, value)| !is_call_member(name) && !value.is_null())
+}
+/// The members of `params`, overridden by the direct ones; without those of the call and without nulls. Nothing is copied: a
+/// value may be a large tree that is refused in a moment.
+fn together<'m>(
+    embedded: &'m Map<String, Value>,
+    body: &'m Map<String, Value>,
+) -> BTreeMap<&'m str, &'m Value> {
+    let embedded = embedded.iter().map(|(name, value)| (name.as_str(), value));
+    embedded.chain(direct(body)).collect()
 }
 
 /// The parameters that the body of a search-like call gives, as written: those of its `params` text, overridden by direct
 /// members. Errors: `Invalid` when the text cannot be read.
-pub fn given(body: &Map<String, Value>) -> Result<Map<String, Value>> {
-    members_of_body(body)
+pub fn given(mut body: Map<String, Value>) -> Result<Map<String, Value>> {
+    let embedded = embedded(&body)?;
+    body.retain(|name, value| !is_call_member(name) && !value.is_null());
+    for (name, value) in embedded {
+        body.entry(name).or_insert(value);
+    }
+    Ok(body)
 }
 
 /// Adds the pairs of a URL-encoded text.

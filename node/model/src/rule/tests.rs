@@ -118,7 +118,7 @@ fn c10_4_consequences_are_typed() {
     assert_eq!(found.automatic_optional_facet_filters, [filter("brand", 5, false, false)]);
     let params = found.params.unwrap();
     assert_eq!((params.filter.len(), params.hits_per_page), (2, Some(3)));
-    assert_eq!(params.rendering_content, Some(json!({"redirect": {"url": "u"}})));
+    assert_eq!(params.rendering_content.as_deref(), Some(&json!({"redirect": {"url": "u"}})));
     let found = consequence(
         json!({"userData": {"banner": 1}, "redirect": {"indexName": "i"}, "hide": [{"objectID": 5}],
         "promote": [{"objectID": "a", "position": 2}]}),

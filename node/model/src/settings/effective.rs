@@ -9,7 +9,7 @@ use crate::params::{
     RemoveWords, SearchParams, SyntaxFeatures, TypoTolerance,
 };
 use serde_json::{Map, Value};
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 /// What a parameter is when it is resolved.
 macro_rules! resolved {

@@ -175,6 +175,13 @@ impl Row {
         Row { later, ..self }
     }
 
+    /// Whether a search may give any JSON for it, which is kept or passed on as it is.
+    pub fn is_free(&self) -> bool {
+        let is_free =
+            matches!(self.target, Target::Kept(Form::Object | Form::Any) | Target::Query("object", _));
+        is_free && self.scope.in_query()
+    }
+
     /// The default as a value.
     pub fn default_value(&self) -> Value {
         serde_json::from_str(self.default).expect("the defaults of the table are JSON")
