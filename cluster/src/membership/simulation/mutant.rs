@@ -62,7 +62,8 @@ impl Mutant {
             | Mutant::AsBefore
             | Mutant::RemovesUnseen
             | Mutant::RemovesUndrained
-            | Mutant::MetaCountsDescriptions => None,
+            | Mutant::MetaCountsDescriptions
+            | Mutant::TrustsAgainAfterAFailedFetch => None,
         }
     }
 }
