@@ -238,15 +238,15 @@ fn a_follower_whose_log_cannot_be_written_takes_no_more_than_a_few_entries() {
     let cuts = member.unwritten.iter().filter(|write| write.truncated.is_some()).count();
     let others = member.unwritten.len() - cuts;
     // cuts wait together (`log_queue.rs`); what makes room is not held back
-    assert!(others <= 4 && cuts >= 40, "{others} writes and {cuts} cuts wait");
+    assert!(others <= 64 && cuts >= 40, "{others} writes and {cuts} cuts wait");
     let bytes: usize = member.unwritten.iter().map(Persist::bytes).sum();
-    assert!(bytes <= 4 * (11 << 10), "{bytes} bytes wait");
+    assert!(bytes <= 64 * (11 << 10), "{bytes} bytes wait");
     let status = member.core.status();
     assert_eq!((status.role, status.leader), (Role::Follower, Some(OTHER)));
     member.writes = true;
     member.write();
     member.handle(Input::Stalled(None));
-    assert!(member.sent.len() <= 4 * 257, "{} messages were held back", member.sent.len());
+    assert!(member.sent.len() <= 64 + 256, "{} messages were held back", member.sent.len());
     // it goes on where it stands
     let next = member.core.status().last_index + 1;
     member.sent.clear();

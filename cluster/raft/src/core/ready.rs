@@ -78,9 +78,7 @@ impl<R: LogReader> Core<R> {
             persist.hard_state = Some(hard_state);
         }
         (waits.seq, waits.bytes) = (persist.seq, persist.bytes());
-        if !waits.is_idle(self.durable_term) {
-            self.in_flight.push_back(waits);
-        }
+        self.in_flight.push_back(waits);
         self.effects.push(Effect::Persist(persist));
     }
 

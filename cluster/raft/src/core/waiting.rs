@@ -11,7 +11,12 @@ const WRITES_MAX: usize = 4_096;
 /// Bytes of writes under way before entries of a leader count as lost on their way. Those of proposals are bounded by
 /// [`PROPOSAL_BYTES_MAX`](quorate_model::limits::PROPOSAL_BYTES_MAX).
 const WRITTEN_BYTES_MAX: usize = 128 << 20;
-/// Messages of rounds without a write that one write holds back at most; the others are lost, as on their way.
+/// Writes under way, and bytes of them, before entries of a leader count as lost while the log cannot be written.
+const STALLED_WRITES_MAX: usize = 64;
+const STALLED_BYTES_MAX: usize = 16 << 20;
+/// What waits in order before rounds without a write wait together with the last of it.
+const ROUNDS_MAX: usize = 64;
+/// Messages that are held back before those of such rounds are lost, as on their way.
 const HELD_MESSAGES_MAX: usize = 256;
 
 /// Something that waits for writes: everything in it happens when all writes up to `seq` are durable.
@@ -31,28 +36,26 @@ pub(super) struct InFlight {
 }
 
 impl InFlight {
-    /// Whether nothing happens when it is durable.
-    pub(super) fn is_idle(&self, durable_term: u64) -> bool {
-        self.number.is_none()
-            && self.messages.is_empty()
-            && self.snapshot.is_none()
-            && self.bytes == 0
-            && self.term <= durable_term
-    }
-    /// Takes in what happens next and waits for no write of its own.
-    fn join(&mut self, next: InFlight) {
+    /// Takes in what happens next and waits for no write of its own, with as many messages as there is room for.
+    fn join(&mut self, next: InFlight, room: usize) {
         self.number = next.number.or(self.number);
-        let room = HELD_MESSAGES_MAX.saturating_sub(self.messages.len());
         self.messages.extend(next.messages.into_iter().take(room));
     }
 }
 
 /// The bounds. A disk that is slow or full keeps a member from nothing but writing: time goes on, and the others talk to it.
 impl<R: LogReader> Core<R> {
-    /// Lets a round wait that writes nothing. There are no more of these than writes.
+    /// Lets a round wait that writes nothing. However long the disk takes, there are not many more of these than writes.
     pub(super) fn push_round(&mut self, round: InFlight) {
+        let is_joined = self.in_flight.len() >= ROUNDS_MAX;
+        let held: usize = match is_joined {
+            true => self.in_flight.iter().map(|waits| waits.messages.len()).sum(),
+            false => 0,
+        };
         match self.in_flight.back_mut() {
-            Some(last) if last.snapshot.is_none() => last.join(round),
+            Some(last) if is_joined && last.snapshot.is_none() => {
+                last.join(round, HELD_MESSAGES_MAX.saturating_sub(held));
+            }
             Some(_) | None => self.in_flight.push_back(round),
         }
     }
@@ -73,8 +76,12 @@ impl<R: LogReader> Core<R> {
             return false;
         }
         let bytes = || self.in_flight.iter().map(|waits| waits.bytes).sum::<usize>();
-        let is_stalled = self.stalled.is_some() && self.writes_in_flight() >= WRITES_IN_FLIGHT;
-        self.is_full_of_writes() || has_entries && (is_stalled || bytes() >= WRITTEN_BYTES_MAX)
+        let (writes_max, bytes_max) = match self.stalled {
+            Some(_) => (STALLED_WRITES_MAX, STALLED_BYTES_MAX),
+            None => (WRITES_MAX, WRITTEN_BYTES_MAX),
+        };
+        self.is_full_of_writes()
+            || has_entries && (self.writes_in_flight() >= writes_max || bytes() >= bytes_max)
     }
 }
 
