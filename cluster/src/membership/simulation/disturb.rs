@@ -34,7 +34,7 @@ impl World {
             18 => self.lose(pick),
             19 => self.remount(pick),
             20..=24 => self.wish(pick, Wish::Replace),
-            25..=26 | 35..=54 => self.damage(pick),
+            25..=26 => self.damage(pick),
             27..=34 => {
                 let new = ids[self.chance.below(ids.len() as u64) as usize];
                 self.wish(pick, Wish::ReplaceBy(new));
