@@ -84,11 +84,10 @@ mod tests {
         let mut guests: Vec<Vec<Guest>> = (1..=2).map(all).collect();
         assert_eq!(guests.iter().map(Vec::len).collect::<Vec<_>>(), [50, 25]);
         assert!(doorman.enter(Some(3)).is_some(), "who comes last finds a place");
-        guests[0].pop();
-        let again = doorman.enter(Some(1));
-        assert!(again.is_some() && doorman.enter(Some(1)).is_none());
+        guests[0].truncate(20);
+        assert_eq!(all(1).len(), 7, "as soon as it leaves more than it has");
         assert!((0..100).map_while(|_| doorman.enter(None)).count() == 100, "a proxy has no bound");
-        drop((guests, again));
+        drop(guests);
         let counts = doorman.0.counts.lock();
         assert!(counts.all == 0 && counts.by_network.is_empty(), "nobody is remembered");
         let small = Doorman::new(2, Networks::default());

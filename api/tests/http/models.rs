@@ -14,7 +14,9 @@ impl Node {
         soon(async || {
             let seen = self.get("/admin/recommend").await;
             let found = seen["models"].as_array().unwrap().iter().find(|it| it["model"] == model).cloned();
-            found.filter(|found| found["isAwaited"] == false)
+            // one that is shown before its build has begun has neither
+            let is_built = |it: &Value| !it["rows"].is_null() || !it["reason"].is_null();
+            found.filter(|found| found["isAwaited"] == false && is_built(found))
         })
         .await
     }
