@@ -133,8 +133,7 @@ async fn take(
     started: Instant,
     Seen { received, payer, note }: Seen<'_>,
 ) -> Result<Reply> {
-    let query = QueryString(request.uri().query().unwrap_or(""));
-    let headers = request.headers();
+    let (query, headers) = (QueryString(request.uri().query().unwrap_or("")), request.headers());
     let body_bytes_max = body_bytes_max(found.route.body, state);
     if found.route.need != Need::Nothing {
         state.service().keep_abreast().await;

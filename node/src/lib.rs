@@ -17,6 +17,7 @@ pub mod log_place;
 pub mod machine;
 pub mod models;
 pub mod node;
+pub mod objects;
 pub mod ops;
 pub mod payer;
 pub mod pins;

@@ -8,7 +8,7 @@ use crate::types::{ObjectRequest, ReadRights};
 use futures_util::future::try_join_all;
 use quorate_model::wire::Text;
 use quorate_model::{Error, Filter, GroupId, IndexName, Result, limits};
-use quorate_node::search::ObjectReader;
+use quorate_node::objects::ObjectReader;
 use quorate_node::{IndexView, Node};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -24,7 +24,10 @@ const DOORS: &[(&str, &[&str])] = &[
         ],
     ),
     ("ureq", &["api/quorate/", "tests/"]),
-    ("tokio_rustls", &["cluster/src/peer/", "api/tests/http/encrypted.rs"]),
+    (
+        "tokio_rustls",
+        &["cluster/src/peer/", "api/src/server.rs", "api/src/stream.rs", "api/tests/http/encrypted.rs"],
+    ),
     ("rcgen", &["cluster/src/peer/", "api/src/tls_tests.rs", "api/tests/http/encrypted.rs"]),
 ];
 
