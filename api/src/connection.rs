@@ -72,9 +72,9 @@ impl Connection {
         // by HTTP/2 each call brings it along
         request.conn_data().cloned().or_else(|| request.extensions().get().cloned())
     }
-    /// The listener that a request came to.
-    pub fn listener(request: &HttpRequest) -> Listener {
-        Self::of(request).map_or(Listener::Everything, |it| it.0.listener)
+    /// The listener that it was accepted by.
+    pub fn listener(&self) -> Listener {
+        self.0.listener
     }
     /// Ends it, whatever it waits for.
     pub fn end(&self) {

@@ -5,6 +5,7 @@
 use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
 use crate::call::Call;
 use crate::connection::{self, Connection};
+use crate::listener::Listener;
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{Delivery, Readers, Reply, correlation_id};
@@ -47,7 +48,8 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         return preflight(readers);
     }
     let _in_flight = state.metrics().enter();
-    let listener = Connection::listener(&request);
+    let connection = Connection::of(&request);
+    let listener = connection.as_ref().map_or(Listener::Everything, Connection::listener);
     let client = caller_address(&request, &state);
     let found = ROUTER.find(verb(request.method()), path).and_then(|found| {
         connection::check(&request, found.route, client, &state)?;
@@ -59,7 +61,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let reply = match found {
         Ok(found) => {
-            let seen = Seen { received: &mut received, payer: &mut payer, note: &note };
+            let seen = Seen { received: &mut received, payer: &mut payer, note: &note, listener };
             let taken = take(&request, payload.into_inner(), &state, found, started, seen);
             let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
@@ -82,7 +84,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
         logs::note(&state, &request, &note, &reply, &answered);
     }
-    let delivery = Delivery { held, connection: Connection::of(&request), id: id.clone(), readers };
+    let delivery = Delivery { held, connection, id: id.clone(), readers };
     let response = reply.into_response(request.headers(), delivery).await;
     let took = started.elapsed();
     if row.is_some_and(|(_, route)| route.is_query) {
@@ -122,6 +124,7 @@ struct Seen<'a> {
     /// Whom it is charged to: its address alone until its key is known.
     payer: &'a mut Payer,
     note: &'a CallNote,
+    listener: Listener,
 }
 
 /// Finds out who calls, reads the body and runs the endpoint.
@@ -131,7 +134,7 @@ async fn take(
     state: &ApiState,
     found: Match<'_, Handler>,
     started: Instant,
-    Seen { received, payer, note }: Seen<'_>,
+    Seen { received, payer, note, listener }: Seen<'_>,
 ) -> Result<Reply> {
     let (query, headers) = (QueryString(request.uri().query().unwrap_or("")), request.headers());
     let body_bytes_max = body_bytes_max(found.route.body, state);
@@ -189,7 +192,7 @@ async fn take(
         address,
         caller_address,
         note,
-        listener: Connection::listener(request),
+        listener,
         started,
         held: RefCell::new(room),
     };

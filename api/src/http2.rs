@@ -174,3 +174,81 @@ fn head(response: &Response<()>, size: BodySize) -> http02::Response<()> {
     }
     head
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Encryption;
+    use crate::doorman::Doorman;
+    use crate::listener::Listener;
+    use crate::network::Networks;
+    use crate::stream;
+    use actix_http::Protocol;
+    use actix_rt::net::{TcpListener, TcpStream};
+    use actix_server::Server;
+    use actix_service::fn_service;
+    use std::cell::Cell;
+    use std::future::pending;
+
+    /// Calls that have begun and never end by themselves, and those of them that were ended.
+    #[derive(Clone, Default)]
+    struct Counts {
+        begun: Rc<Cell<usize>>,
+        ended: Rc<Cell<usize>>,
+    }
+    impl Counts {
+        async fn until(&self, begun: usize, ended: usize) {
+            let arrives = async {
+                while (self.begun.get(), self.ended.get()) != (begun, ended) {
+                    sleep(Duration::from_millis(5)).await;
+                }
+            };
+            let seen =
+                || format!("{begun} begun and {ended} ended, not {:?}", (self.begun.get(), self.ended.get()));
+            timeout(Duration::from_secs(10), arrives).await.unwrap_or_else(|_| panic!("{}", seen()));
+        }
+    }
+    struct Call(Counts);
+    impl Drop for Call {
+        fn drop(&mut self) {
+            self.0.ended.set(self.0.ended.get() + 1);
+        }
+    }
+
+    #[actix_web::test]
+    async fn work_ends_when_its_call_is_called_off_or_its_connection_has_ended() {
+        let counts = Counts::default();
+        let seen = counts.clone();
+        let calls = fn_service(move |_: Request| {
+            seen.begun.set(seen.begun.get() + 1);
+            let call = Call(seen.clone());
+            async move {
+                let _ends = call;
+                pending::<Result<ServiceResponse, actix_web::Error>>().await
+            }
+        });
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let caller = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, peer) = listener.accept().await.unwrap();
+        let guest = Doorman::new(1, Networks::default()).look(peer.ip()).unwrap();
+        let connection = Connection::new(Listener::Everything, Encryption::Plain, Protocol::Http2, guest);
+        let stream = Stream::new(stream::Bytes::Plain(socket), connection);
+        let long = Duration::from_secs(60);
+        let (patience, stopping) =
+            (Patience { greeting: long, idle: long }, Server::build().graceful_shutdown_signal());
+        let served = actix_rt::spawn(serve(stream, peer, Rc::new(calls), patience, stopping));
+        let (mut client, frames) = h2::client::handshake(caller).await.unwrap();
+        let frames = actix_rt::spawn(frames);
+        let mut begin = || {
+            let request = http02::Request::get("http://search.example/").body(()).unwrap();
+            client.send_request(request, true).unwrap()
+        };
+        let (mut first, _second) = (begin(), begin());
+        counts.until(2, 0).await;
+        first.1.send_reset(Reason::CANCEL);
+        counts.until(2, 1).await;
+        frames.abort();
+        counts.until(2, 2).await;
+        timeout(Duration::from_secs(10), served).await.expect("the connection is over").unwrap();
+    }
+}

@@ -134,6 +134,7 @@ mod tests {
     use crate::core::Stored;
     use crate::effects::Position;
     use crate::memory::MemoryLog;
+    use quorate_model::chance::Chance;
     use raft::eraftpb::{ConfState, Entry, HardState, Snapshot};
 
     fn write(group: u16, fill: impl FnOnce(&mut Persist)) -> Persist {
@@ -225,11 +226,8 @@ mod tests {
 
     #[test]
     fn what_waits_is_few_writes_that_do_the_same_in_a_log() {
-        let mut state = 1_u64;
-        let mut draw = |below: u64| {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
-            (state >> 33) % below
-        };
+        let mut chance = Chance::new(1);
+        let mut draw = |below: u64| chance.below(below);
         for round in 0..200 {
             let (mut queue, mut model, mut joined) =
                 (Queue::default(), MemoryLog::default(), MemoryLog::default());

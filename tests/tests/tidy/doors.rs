@@ -11,6 +11,9 @@ const DOORS: &[(&str, &[&str])] = &[
     ("raft_engine", &["cluster/raft/"]),
     ("raft", &["cluster/raft/"]),
     ("actix_web", &["api/src/", "api/tests/", "api/benches/"]),
+    ("actix_http", &["api/src/connection.rs", "api/src/http2.rs", "api/src/server.rs"]),
+    ("actix_server", &["api/src/http2.rs", "api/src/server.rs"]),
+    ("h2", &["api/src/http2.rs", "api/tests/http/encrypted.rs"]),
     (
         "actix",
         &[
