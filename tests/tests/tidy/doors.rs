@@ -11,8 +11,11 @@ const DOORS: &[(&str, &[&str])] = &[
     ("raft_engine", &["cluster/raft/"]),
     ("raft", &["cluster/raft/"]),
     ("actix_web", &["api/src/", "api/tests/", "api/benches/"]),
-    ("actix_http", &["api/src/connection.rs", "api/src/http2.rs", "api/src/server.rs"]),
-    ("actix_server", &["api/src/http2.rs", "api/src/server.rs"]),
+    (
+        "actix_http",
+        &["api/src/connection.rs", "api/src/http2.rs", "api/src/server.rs", "api/quorate/src/logging.rs"],
+    ),
+    ("actix_server", &["api/src/http2.rs", "api/src/server.rs", "api/quorate/src/logging.rs"]),
     ("h2", &["api/src/http2.rs", "api/tests/http/encrypted.rs"]),
     (
         "actix",
