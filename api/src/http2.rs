@@ -25,7 +25,8 @@ use tokio::time::{sleep, timeout};
 
 /// Calls that may be under way on one connection: a call is, until the last byte of its answer is sent.
 pub const CALLS_MAX: u32 = 128;
-/// Bytes of the head of a call, unpacked, with 32 for each header; `h2` answers 431 beyond.
+/// Bytes of the head of a call, unpacked, with 32 for each header. Beyond it `h2` answers 431 and refuses the stream, of which some clients
+/// tell the second alone; it ends a connection with a head that goes on for many more frames.
 const HEAD_BYTES_MAX: u32 = 64 << 10;
 /// Bytes of bodies that come before anybody reads them: of a call, and of all of a connection.
 const UNREAD_BYTES_MAX: u32 = 256 << 10;
