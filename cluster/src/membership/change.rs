@@ -184,16 +184,25 @@ fn holds(seen: &Overview, group: &GroupView, name: &str) -> bool {
     has_files || may_hold || group.voters.iter().chain(&group.learners).any(|member| member == name)
 }
 
+/// What is known of a node. Errors: `Invalid` for one that was not there yet when all were asked, so that nothing is known.
+fn find_seen<'o>(seen: &'o Overview, name: &str) -> Result<&'o NodeView> {
+    seen.nodes.iter().find(|node| node.name == name).ok_or_else(|| {
+        Error::invalid(format!(
+            "{name} has just joined, and has not said yet what it holds; try again in a moment"
+        ))
+    })
+}
+
 /// Whether a node that does not answer has been silent for so long that no leader gives it a vote any more: one who votes and never
 /// comes back may leave a group without a majority.
 pub(super) fn check_gone(seen: &Overview, name: &str) -> Result<()> {
-    match seen.nodes.iter().find(|node| node.name == name && !node.is_reachable) {
-        Some(node) if node.silent_s < GONE_S => Err(Error::invalid(format!(
+    match find_seen(seen, name)? {
+        node if !node.is_reachable && node.silent_s < GONE_S => Err(Error::invalid(format!(
             "{name} does not answer, but was heard of {} s ago: groups that were about to give it a vote know after {GONE_S} s \
              that it is gone; try again then",
             node.silent_s
         ))),
-        Some(_) | None => Ok(()),
+        _ => Ok(()),
     }
 }
 
@@ -218,7 +227,7 @@ const NAMED_MAX: usize = 8;
 
 /// Whether the installation does without the node at once.
 pub(super) fn check_dispensable(seen: &Overview, name: &str) -> Result<()> {
-    let Some(node) = seen.nodes.iter().find(|node| node.name == name) else { return Ok(()) };
+    let node = find_seen(seen, name)?;
     let held = seen.groups.iter().filter(|group| group.id != 0 && holds(seen, group, name));
     let held: Vec<&GroupView> = held.collect();
     if node.is_reachable && node.state == super::overview::state_text(NodeState::Active) {
@@ -343,6 +352,11 @@ pub(super) mod tests {
         assert!(check_gone(&seen, "n1").is_ok(), "it answers, and is drained");
         seen.nodes[1].silent_s = GONE_S;
         assert!(check_gone(&seen, "n2").is_ok());
+        // it joined after all had been asked
+        for check in [check_gone, check_dispensable] {
+            let text = check(&seen, "n5").expect_err("nothing is known of it").message;
+            assert!(text.starts_with("n5 has just joined"), "{text}");
+        }
     }
 
     #[test]

@@ -64,7 +64,9 @@ pub async fn take_place(context: &NodeContext, claim: Claim) -> Result<()> {
 
 /// Why nobody may take the place of a node yet, without a word of the operator.
 pub(super) fn stands_against(seen: &Overview, name: &str, silence_s: u64) -> Option<String> {
-    let node = seen.nodes.iter().find(|node| node.name == name)?;
+    let Some(node) = seen.nodes.iter().find(|node| node.name == name) else {
+        return Some("it has just joined".into());
+    };
     if node.is_reachable {
         return Some("it answers".into());
     }
@@ -137,5 +139,6 @@ mod tests {
         let mut answers = seen(900, &all, &["a", "b"]);
         answers.nodes[2].is_reachable = true;
         assert_eq!(stands_against(&answers, "c", 600).as_deref(), Some("it answers"));
+        assert_eq!(stands_against(&answers, "d", 600).as_deref(), Some("it has just joined"));
     }
 }

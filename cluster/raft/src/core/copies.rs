@@ -14,7 +14,7 @@ use raft::ProgressState;
 use raft::eraftpb::{Message, MessageType};
 use std::collections::BTreeMap;
 
-/// Ticks of a leadership after which a member that has said nothing is taken for one that is down, with what it has.
+/// Ticks after which nobody waits for a member that has said nothing, and what it said before counts no longer.
 const SILENT_TICKS: u64 = 2 * ELECTION_TICKS_END as u64;
 /// How members weigh in elections. Programs of earlier releases weigh as much as those with the state.
 const WHOLE: i64 = 0;
@@ -55,13 +55,9 @@ impl Copies {
         self.said.clear();
         self.since = now;
     }
-    /// Whether a member may have the whole state on its disk. Programs that do not say it are believed to.
-    fn may_be_whole(&self, member: u64, now: u64) -> bool {
-        match self.said.get(&member) {
-            Some(StateCopy::Whole { .. } | StateCopy::Unknown) => true,
-            Some(StateCopy::Fetching) => false,
-            None => now >= self.since + SILENT_TICKS,
-        }
+    /// Whether a member has said that it has the whole state on its disk. Programs that do not say it are believed to.
+    fn claims_whole(&self, member: u64) -> bool {
+        matches!(self.said.get(&member), Some(StateCopy::Whole { .. } | StateCopy::Unknown))
     }
 }
 
@@ -132,21 +128,24 @@ impl<R: LogReader> Core<R> {
         }
         let progress = |id: &u64| self.node.raft.prs().get(*id);
         let is_sent = |id: &u64| progress(id).is_some_and(|it| it.state == ProgressState::Snapshot);
-        let may_be_whole = |id: &u64| match *id == self.self_id {
-            true => !self.lacks_state(),
-            false => self.copies.may_be_whole(*id, self.ticks) && !is_sent(id),
-        };
-        // one that is gone may never have it again: nobody waits for that one
-        let is_awaited = |id: &u64| {
+        // One that is gone may never come back with what it has: it does not count, and nobody waits for it. Each of the others
+        // says within that time what it has.
+        let is_there = |id: &u64| {
             let heard = self.heard.get(id).copied().unwrap_or(0).max(self.copies.since);
-            !may_be_whole(id) && heard + SILENT_TICKS > self.ticks
+            heard + SILENT_TICKS > self.ticks
         };
+        let is_whole = |id: &u64| match *id == self.self_id {
+            true => !self.lacks_state(),
+            false => self.copies.claims_whole(*id) && is_there(id) && !is_sent(id),
+        };
+        let is_awaited = |id: &u64| !is_whole(id) && is_there(id);
         let has_own = |id: &&u64| self.copies.said(**id).is_whole() && !is_sent(id);
         let conf = self.members();
         for voters in [&conf.voters, &conf.voters_outgoing] {
-            let whole = voters.iter().filter(|id| may_be_whole(id)).count();
+            let whole = voters.iter().filter(|id| is_whole(id)).count();
             let own = voters.iter().filter(has_own);
-            match whole <= voters.len() / 2 + 1 && voters.iter().any(is_awaited) {
+            // one more than a majority: an operator may just have taken one of them out, which is heard of no more
+            match whole <= voters.len() / 2 + 2 && voters.iter().any(is_awaited) {
                 true => spared.all.extend(own),
                 false => spared.all_but_one.extend(own),
             }

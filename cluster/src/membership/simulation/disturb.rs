@@ -168,14 +168,21 @@ impl World {
         if !self.meta_lives() || !self.is_present(id) {
             return;
         }
+        let id = match wish {
+            Wish::Remove if self.is(Mutant::OverlooksWhoJustJoined) => self.newest(),
+            _ => id,
+        };
         let (seen, name) = (self.overview(), self.nodes[&id].name.clone());
         let is_up = self.nodes[&id].is_up;
+        let was_allowed = |seen: Overview| check_removal(&self.meta, &seen, &name, Force::No).is_ok();
         let forces = match (self.mutant, wish) {
             (Some(Mutant::RemovesUnseen), Wish::Remove) => !is_up,
             (Some(Mutant::RemovesUndrained), Wish::Remove) => is_up,
             (Some(Mutant::ReplacesUnseen), Wish::Replace) => !is_up,
             (Some(Mutant::ReplacesByNameUnseen), Wish::ReplaceBy(_)) => true,
             (Some(Mutant::AsBefore), Wish::Remove | Wish::Replace) => !is_up,
+            (Some(Mutant::ActsOnOldNews), Wish::Remove) => self.old_overviews().any(was_allowed),
+            (Some(Mutant::OverlooksWhoJustJoined), _) => self.has_just_joined(id),
             _ => false,
         };
         let force = if forces { Force::Yes } else { Force::No };
@@ -198,6 +205,11 @@ impl World {
                 self.replace(&seen, &name, Some(&new), force);
             }
         }
+    }
+    /// The node that joined last.
+    fn newest(&self) -> NodeId {
+        let present = self.meta.present_nodes();
+        present.iter().map(|(id, _)| *id).max().expect("the last node is not removed")
     }
     fn set_state(&mut self, node: NodeId, state: NodeState) {
         self.proposals.push_back(MetaCommand::SetNodeState { node, state });

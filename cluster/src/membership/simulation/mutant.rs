@@ -23,16 +23,18 @@ pub enum Mutant {
     MetaCountsDescriptions,
     /// What operators look at says nothing of the meta group.
     OverlooksMeta,
-    /// Operators act upon what nodes said long ago.
+    /// Operators take nodes out upon what all said at some moment, long ago perhaps.
     ActsOnOldNews,
-    /// Who leaves believes what others said long ago, whatever it knows itself.
+    /// Who leaves believes for as long as it runs what each of the others said once, whatever it knows itself.
     LeavesOnOldNews,
+    /// Nothing is held against what happens to a node that has just joined.
+    OverlooksWhoJustJoined,
     /// A damaged copy counts again when taking it anew has failed.
     TrustsAgainAfterAFailedFetch,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 13] = [
+    pub const ALL: [Mutant; 14] = [
         Mutant::CountsDescriptions,
         Mutant::LeavesOnTheLeadersWord,
         Mutant::AsBefore,
@@ -45,6 +47,7 @@ impl Mutant {
         Mutant::OverlooksMeta,
         Mutant::ActsOnOldNews,
         Mutant::LeavesOnOldNews,
+        Mutant::OverlooksWhoJustJoined,
         Mutant::TrustsAgainAfterAFailedFetch,
     ];
 
@@ -52,18 +55,19 @@ impl Mutant {
     pub fn found_by(self) -> Option<u64> {
         match self {
             Mutant::ReplacesByNameUnseen => Some(1),
-            Mutant::LeavesOnTheLeadersWord => Some(8),
-            Mutant::ActsOnOldNews => Some(9),
+            Mutant::LeavesOnTheLeadersWord => Some(94),
+            Mutant::OverlooksWhoJustJoined => Some(1),
+            Mutant::ActsOnOldNews => Some(8),
             Mutant::OverlooksMeta => Some(10),
+            Mutant::TrustsAgainAfterAFailedFetch => Some(11),
             Mutant::ReplacesUnseen => Some(14),
-            Mutant::NameAndAddressSuffice => Some(18),
-            Mutant::LeavesOnOldNews => Some(65),
+            Mutant::LeavesOnOldNews => Some(53),
             Mutant::CountsDescriptions
+            | Mutant::NameAndAddressSuffice
             | Mutant::AsBefore
             | Mutant::RemovesUnseen
             | Mutant::RemovesUndrained
-            | Mutant::MetaCountsDescriptions
-            | Mutant::TrustsAgainAfterAFailedFetch => None,
+            | Mutant::MetaCountsDescriptions => None,
         }
     }
 }

@@ -5,6 +5,7 @@ use super::replica::Replica;
 use super::world::{GROUPS, World, joining};
 use crate::context::claims::Claim;
 use crate::membership::NodeReport;
+use crate::membership::leaving;
 use crate::membership::overview::{Overview, assemble};
 use crate::meta::MetaState;
 use quorate_model::{GroupId, NodeId};
@@ -13,8 +14,8 @@ use std::collections::BTreeMap;
 /// Virtual milliseconds between two moments that are kept, and how old what is acted upon may be: as long as an overview may take.
 const EVERY_MS: u64 = 250;
 const OLDEST_MS: u64 = 2_500;
-/// How old it may be with a planted bug.
-const TOO_OLD_MS: u64 = 20_000;
+/// For how long a node counts as one that has just joined, with a planted bug.
+const JOINED_MS: u64 = 20_000;
 
 pub type Said = BTreeMap<NodeId, Result<NodeReport, String>>;
 
@@ -31,8 +32,11 @@ impl World {
         if !self.now.is_multiple_of(EVERY_MS) {
             return;
         }
-        let is_planted = self.is(Mutant::LeavesOnOldNews) || self.is(Mutant::ActsOnOldNews);
-        let oldest = if is_planted { TOO_OLD_MS } else { OLDEST_MS };
+        let oldest = match self.mutant {
+            Some(Mutant::LeavesOnOldNews | Mutant::ActsOnOldNews) => super::ROUGH_MS,
+            Some(Mutant::OverlooksWhoJustJoined) => JOINED_MS,
+            _ => OLDEST_MS,
+        };
         let (now, news) = (self.now, self.news_of_now());
         self.news.retain(|news| news.at + oldest > now);
         self.news.push_back(news);
@@ -77,15 +81,37 @@ impl World {
     }
     /// What a node that runs since a moment has been told of the others.
     pub(super) fn said(&mut self, since: u64) -> Said {
-        let is_planted = self.is(Mutant::LeavesOnOldNews);
-        let oldest = if is_planted { TOO_OLD_MS } else { OLDEST_MS };
-        self.mixed(since.max(self.now.saturating_sub(oldest))).1
+        self.mixed(since.max(self.now.saturating_sub(OLDEST_MS))).1
+    }
+    /// Whether a node was not there yet at some moment of those that are kept.
+    pub(super) fn has_just_joined(&self, id: NodeId) -> bool {
+        self.news.front().is_some_and(|news| !news.meta.nodes.contains_key(&id))
+    }
+    /// Whether a node that runs since a moment was told once of each of the others that it holds a group without that node.
+    pub(super) fn was_dispensable(&self, id: NodeId, group: GroupId, heirs: &[NodeId], since: u64) -> bool {
+        heirs.iter().all(|heir| {
+            let of = |news: &News| {
+                let report = news.said.get(heir).and_then(|it| it.as_ref().ok());
+                report.and_then(|it| it.replicas.iter().find(|it| it.group == group).cloned())
+            };
+            let was = |news: &News| {
+                let report = of(news);
+                leaving::lacking(id, 0, &[*heir], |_| report.as_ref()).is_none()
+            };
+            self.news.iter().filter(|news| news.at >= since).any(was)
+        })
     }
     /// How the installation is, as those who are up have said.
     pub(super) fn overview(&mut self) -> Overview {
-        let oldest = if self.is(Mutant::ActsOnOldNews) { TOO_OLD_MS } else { OLDEST_MS };
-        let (meta, said) = self.mixed(self.now.saturating_sub(oldest));
-        let mut overview = assemble(&meta, NodeId(0), &said, &[]);
+        let (meta, said) = self.mixed(self.now.saturating_sub(OLDEST_MS));
+        self.assembled(&meta, &said)
+    }
+    /// How it was at each moment that is kept.
+    pub(super) fn old_overviews(&self) -> impl Iterator<Item = Overview> {
+        self.news.iter().map(|news| self.assembled(&news.meta, &news.said))
+    }
+    fn assembled(&self, meta: &MetaState, said: &Said) -> Overview {
+        let mut overview = assemble(meta, NodeId(0), said, &[]);
         let hides_meta = self.is(Mutant::OverlooksMeta);
         overview.groups.retain(|group| {
             let id = GroupId(group.id);

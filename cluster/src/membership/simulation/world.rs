@@ -524,16 +524,14 @@ impl World {
         let reports: BTreeMap<NodeId, &ReplicaReport> =
             heirs.iter().filter_map(|heir| Some((*heir, of(heir)?))).collect();
         let replica = &self.nodes[&id].replicas[&group];
-        let known = match self.mutant {
-            Some(Mutant::LeavesOnOldNews) => 0,
-            _ => replica.core.as_ref().map_or(0, |core| core.status().committed).max(replica.state.index),
-        };
+        let known = replica.core.as_ref().map_or(0, |core| core.status().committed).max(replica.state.index);
         let may_go = match self.mutant {
             Some(Mutant::LeavesOnTheLeadersWord | Mutant::AsBefore) => reports.values().any(|it| {
                 it.role == crate::membership::report::MemberRole::Leader
                     && !it.voters.contains(&id)
                     && !it.learners.contains(&id)
             }),
+            Some(Mutant::LeavesOnOldNews) => self.was_dispensable(id, group, &heirs, since),
             _ => leaving::lacking(id, known, &heirs, |heir| reports.get(&heir).copied()).is_none(),
         };
         if !may_go {
