@@ -9,6 +9,9 @@ use std::thread::JoinHandle;
 /// How much lower than a search the priority of such work is.
 #[cfg(target_os = "linux")]
 const NICE: i32 = 10;
+/// How much lower than that of what answers at once the priority of searches is that may be long.
+#[cfg(target_os = "linux")]
+const NICE_OF_SEARCHES: i32 = 5;
 
 /// Called when work has ended, so that the owner need not ask again and again.
 #[derive(Clone)]
@@ -79,11 +82,17 @@ impl Drop for End {
 }
 
 /// Lets searches go before this thread and those it starts.
-#[cfg(target_os = "linux")]
 pub fn lower_priority() {
-    // failing only means that the work competes with searches
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+    #[cfg(target_os = "linux")]
+    set_nice(NICE);
 }
-/// Lets searches go before this thread and those it starts.
-#[cfg(not(target_os = "linux"))]
-pub fn lower_priority() {}
+/// Lets what answers callers at once, and what keeps the groups together, go before this thread, which runs searches that may be long.
+pub fn let_short_work_go_first() {
+    #[cfg(target_os = "linux")]
+    set_nice(NICE_OF_SEARCHES);
+}
+#[cfg(target_os = "linux")]
+fn set_nice(nice: i32) {
+    // failing only means that the work competes with what is more urgent
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice);
+}
