@@ -3,6 +3,7 @@
 //! The limit holds after decompression and is enforced while the body streams in, so a small compressed body
 //! cannot grow large in memory.
 
+use crate::away::away_if_long;
 use crate::room::Taken;
 use actix_web::dev::Payload;
 use actix_web::error::PayloadError;
@@ -36,7 +37,7 @@ pub async fn read(
     }
     let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
     match encoding {
-        None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max).await,
+        None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max, announced).await,
         Some(b"gzip" | b"x-gzip") => read_gzip(payload, room, bytes_max).await,
         Some(_) => Err(Error::invalid("Content-Encoding is not supported: use gzip or none")),
     }
@@ -80,7 +81,12 @@ fn patience(since: Duration, bytes: u64) -> Option<Duration> {
     end.checked_sub(since).map(|left| left.min(piece)).filter(|left| !left.is_zero())
 }
 
-async fn read_plain(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
+async fn read_plain(
+    payload: &mut Payload,
+    room: &mut Taken,
+    bytes_max: usize,
+    announced: Option<u64>,
+) -> Result<Bytes> {
     let mut arriving = Arriving::new(payload);
     let Some(first) = arriving.next().await? else {
         return Ok(Bytes::new());
@@ -94,30 +100,35 @@ async fn read_plain(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -
         };
         len += piece.len();
         room.grow(piece.len())?;
-        whole.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&piece);
+        let begun = || {
+            // what is not there yet takes no memory, and is not copied each time that more comes
+            let bytes = announced.map_or(0, |bytes| bytes as usize);
+            let mut whole = BytesMut::with_capacity(bytes.max(first.len()));
+            whole.extend_from_slice(&first);
+            whole
+        };
+        whole.get_or_insert_with(begun).extend_from_slice(&piece);
     }
     Err(too_large(bytes_max))
 }
 
 /// Bytes that are decompressed at once: they become a thousand times as many at most.
 const INFLATED_AT_ONCE: usize = 256;
-/// Bytes after which others have a turn.
-const INFLATED_BETWEEN_RESTS: usize = 256 << 10;
+/// Bytes of a step, after which they are charged and others have a turn.
+const STEP_BYTES: usize = 256 << 10;
 
 async fn read_gzip(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
     let mut inflater = Inflater::new(bytes_max);
     let mut arriving = Arriving::new(payload);
-    let mut rested = 0;
-    while let Some(piece) = arriving.next().await? {
-        for some in piece.chunks(INFLATED_AT_ONCE) {
+    while let Some(mut piece) = arriving.next().await? {
+        while !piece.is_empty() {
             let before = inflater.len();
-            inflater.push(some)?;
+            let step = move || {
+                inflater.step(&mut piece)?;
+                Ok((inflater, piece))
+            };
+            (inflater, piece) = away_if_long(before, step).await?;
             room.grow(inflater.len() - before)?;
-            // the thread has others to answer
-            if inflater.len() - rested > INFLATED_BETWEEN_RESTS {
-                rested = inflater.len();
-                tokio::task::yield_now().await;
-            }
         }
     }
     inflater.finish()
@@ -154,6 +165,15 @@ impl Inflater {
     }
     fn len(&self) -> usize {
         self.decoder.get_ref().out.len()
+    }
+    /// Decompresses some of a piece, and takes that away from it.
+    fn step(&mut self, piece: &mut Bytes) -> Result<()> {
+        let begun = self.len();
+        while !piece.is_empty() && self.len() < begun + STEP_BYTES {
+            let some = piece.split_to(piece.len().min(INFLATED_AT_ONCE));
+            self.push(&some)?;
+        }
+        Ok(())
     }
     fn push(&mut self, piece: &[u8]) -> Result<()> {
         self.empty &= piece.is_empty();

@@ -7,6 +7,7 @@
 pub mod admin;
 mod analytics;
 pub mod auth;
+mod away;
 pub mod body;
 pub mod call;
 pub mod clusters;

@@ -1,6 +1,7 @@
 //! How does a JSON body become members, and what does the caller read when it cannot (C§19)?
 
-use actix_web::web::{self, Bytes};
+use crate::away::{ON_ARBITER_BYTES_MAX, away_if_long};
+use actix_web::web::Bytes;
 use quorate_model::error::shortened;
 use quorate_model::{Error, Result, limits};
 use serde::de::value::MapAccessDeserializer;
@@ -8,11 +9,6 @@ use serde::de::{Deserialize, DeserializeOwned, Deserializer, MapAccess, Visitor}
 use serde_json::{Map, Value};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::LazyLock;
-use tokio::sync::Semaphore;
-
-/// Bytes of a body above which parsing leaves the arbiter.
-pub const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
 
 /// Reads a body with `read`: a long one on another thread, since this one answers others as well.
 pub async fn away<T: Send + 'static>(
@@ -21,28 +17,6 @@ pub async fn away<T: Send + 'static>(
 ) -> Result<T> {
     let (length, body) = (body.len(), body.clone());
     away_if_long(length, move || read(&body)).await
-}
-/// Does with a body of so many bytes, or with what became of it, what `read` does: on another thread when they are many. Half of the
-/// processors do that at a time, the others answer.
-pub async fn away_if_long<T: Send + 'static>(
-    length: usize,
-    read: impl FnOnce() -> Result<T> + Send + 'static,
-) -> Result<T> {
-    static READING: LazyLock<Semaphore> = LazyLock::new(|| {
-        let processors = std::thread::available_parallelism().map_or(1, usize::from);
-        Semaphore::new(processors.div_ceil(2))
-    });
-    if length <= ON_ARBITER_BYTES_MAX {
-        return read();
-    }
-    let stops = |_| Error::unavailable("the node is stopping");
-    let one_of_them = READING.acquire().await.map_err(|_| stops(()))?;
-    let read = move || {
-        // until it is done, also for a caller who has hung up meanwhile
-        let _one_of_them = one_of_them;
-        read()
-    };
-    web::block(read).await.map_err(|_| stops(()))?
 }
 
 /// Reads a JSON object; an empty body is an empty object (C§1.2).

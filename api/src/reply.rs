@@ -1,5 +1,6 @@
 //! What goes back to the caller, before it becomes an HTTP response?
 
+use crate::away::away_if_long;
 use crate::connection::Connection;
 use crate::error;
 use crate::room::Taken;
@@ -26,8 +27,6 @@ const COMPRESSED_BYTES_MIN: usize = 1_024;
 const COMPRESSION_LEVEL: u32 = 1;
 /// The largest window of the format.
 const WINDOW_BITS: u8 = 15;
-/// Bodies above this are compressed off the arbiter.
-const ON_ARBITER_BYTES_MAX: usize = 256 << 10;
 
 /// What the body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -273,11 +272,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
 }
 
 async fn compressed(body: &Bytes) -> Option<Vec<u8>> {
-    if body.len() <= ON_ARBITER_BYTES_MAX {
-        return compress(body);
-    }
-    let body = body.clone();
-    actix_web::web::block(move || compress(&body)).await.ok().flatten()
+    let (length, body) = (body.len(), body.clone());
+    away_if_long(length, move || Ok(compress(&body))).await.ok().flatten()
 }
 fn compress(body: &[u8]) -> Option<Vec<u8>> {
     // its tables take 0.3 MB: they are kept for the next answer of the thread

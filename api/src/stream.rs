@@ -15,7 +15,12 @@ use tokio_rustls::server::TlsStream;
 pub struct Stream {
     bytes: Bytes,
     connection: Connection,
+    /// Bytes that were sent since others of the thread had a turn.
+    sent: usize,
 }
+/// Bytes that a connection sends before others of its thread have a turn: whoever reads fast takes megabytes at once, for which all
+/// others would wait. The runtime looks at what has come in after 61 such turns at the latest.
+const TURN_BYTES: usize = 32 << 10;
 /// Where they come from.
 pub enum Bytes {
     /// As they are sent.
@@ -27,7 +32,7 @@ pub enum Bytes {
 impl Stream {
     /// Of a connection that was accepted.
     pub fn new(bytes: Bytes, connection: Connection) -> Stream {
-        Stream { bytes, connection }
+        Stream { bytes, connection, sent: 0 }
     }
     /// What is known of the connection.
     pub fn connection(&self) -> &Connection {
@@ -39,6 +44,25 @@ impl Stream {
             false => Ok(()),
             true => Err(io::Error::new(io::ErrorKind::TimedOut, "an answer was not read in time")),
         }
+    }
+    /// Writes with `write`, unless it is the turn of others.
+    fn take_turn(
+        &mut self,
+        cx: &mut Context<'_>,
+        write: impl FnOnce(&mut Bytes, &mut Context<'_>) -> Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
+        self.go_on(cx)?;
+        if self.sent >= TURN_BYTES {
+            self.sent = 0;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let written = write(&mut self.bytes, cx);
+        match &written {
+            Poll::Ready(Ok(bytes)) => self.sent += bytes,
+            Poll::Ready(Err(_)) | Poll::Pending => self.sent = 0,
+        }
+        written
     }
 }
 
@@ -57,22 +81,20 @@ impl AsyncRead for Stream {
 }
 impl AsyncWrite for Stream {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, from: &[u8]) -> Poll<io::Result<usize>> {
-        self.go_on(cx)?;
-        match &mut self.bytes {
+        self.take_turn(cx, |bytes, cx| match bytes {
             Bytes::Plain(plain) => Pin::new(plain).poll_write(cx, from),
             Bytes::Tls(tls) => Pin::new(tls).poll_write(cx, from),
-        }
+        })
     }
     fn poll_write_vectored(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         from: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        self.go_on(cx)?;
-        match &mut self.bytes {
+        self.take_turn(cx, |bytes, cx| match bytes {
             Bytes::Plain(plain) => Pin::new(plain).poll_write_vectored(cx, from),
             Bytes::Tls(tls) => Pin::new(tls).poll_write_vectored(cx, from),
-        }
+        })
     }
     fn is_write_vectored(&self) -> bool {
         match &self.bytes {

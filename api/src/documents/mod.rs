@@ -2,8 +2,9 @@
 
 pub mod recommend;
 
+use crate::away::ON_ARBITER_BYTES_MAX;
 use crate::call::Call;
-use crate::parse::{self, ON_ARBITER_BYTES_MAX};
+use crate::parse;
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::{DocumentChange, RawDocument, Reach, Receipt};

@@ -4,8 +4,9 @@
 //! record is minified, and no tree of values is built. Large batches are read off the arbiter.
 
 use crate::auth::Caller;
+use crate::away::ON_ARBITER_BYTES_MAX;
 use crate::call::Call;
-use crate::parse::{ON_ARBITER_BYTES_MAX, Object, TextPosition, check_object, shaped};
+use crate::parse::{Object, TextPosition, check_object, shaped};
 use crate::reply::Reply;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::CallerOp;

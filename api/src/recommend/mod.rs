@@ -26,7 +26,7 @@ async fn answer(call: &Call<'_>) -> Result<Reply> {
         call.note.asks(index, asked.params.user_token.as_deref());
     }
     let run = async |number, wanted, bytes_max| run(call, number, wanted, bytes_max).await;
-    Ok(several::in_order(call, &wanted, run).await?.into_reply())
+    several::in_order(call, &wanted, run).await?.into_reply().await
 }
 
 async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -> Result<Vec<u8>> {
@@ -39,5 +39,5 @@ async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -
     let results = call.read(&index, asked, recommend).await?;
     let place = AnswerMembers { query: number, index: Some(index.as_str()), ..AnswerMembers::default() };
     let query_id = presentation.query_id(call, &results, place);
-    Ok(presentation.body(call, &results, place, query_id))
+    Ok(presentation.body(call, results, place, query_id).await?.0)
 }

@@ -50,14 +50,14 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
     let mut asked = SearchRequest::of_members(call, members).await?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
-    page(call, &index, asked, &presentation, after).await
+    page(call, &index, asked, presentation, after).await
 }
 
 async fn page(
     call: &Call<'_>,
     index: &IndexName,
     asked: SearchRequest,
-    presentation: &Presentation,
+    presentation: Presentation,
     at: Option<(u64, Vec<u8>)>,
 ) -> Result<Reply> {
     let rights = call.read_rights();
@@ -73,5 +73,5 @@ async fn page(
     });
     let place = AnswerMembers { cursor: next.as_deref(), ..AnswerMembers::default() };
     let query_id = presentation.query_id(call, &results, place);
-    Ok(Reply::ok(presentation.body(call, &results, place, query_id)))
+    Ok(Reply::ok(presentation.body(call, results, place, query_id).await?.0))
 }

@@ -1,6 +1,7 @@
 //! Which values of a facet match a text (C§8.3)?
 
 use super::SearchRequest;
+use crate::away::away_if_long;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -102,7 +103,7 @@ pub async fn taken_out(
 ) -> Result<(Option<String>, Map<String, Value>)> {
     let bytes = if parse::is_long(&members) { call.body.len() } else { 0 };
     let take = move || Ok((take_embedded(&mut members, name), members));
-    parse::away_if_long(bytes, take).await
+    away_if_long(bytes, take).await
 }
 fn take_embedded(members: &mut Map<String, Value>, name: &str) -> Option<String> {
     let text = members.get("params")?.as_str()?;

@@ -12,6 +12,7 @@ mod read;
 pub mod several;
 
 use crate::auth::Caller;
+use crate::away::{ON_ARBITER_BYTES_MAX, away_if_long};
 use crate::call::Call;
 use actix_web::http::header::HeaderName;
 use explain::Explained;
@@ -197,20 +198,21 @@ impl Presentation {
         }
     }
 
-    /// Writes the answer to a search of an index, which is counted.
-    pub fn answer(
+    /// Writes the answer to a search of an index, which is counted. Errors: `Unavailable` when the node stops meanwhile.
+    pub async fn answer(
         mut self,
         call: &Call<'_>,
         index: &IndexName,
         results: SearchResults,
         place: AnswerMembers<'_>,
-    ) -> Vec<u8> {
+    ) -> Result<Vec<u8>> {
         let query_id = self.query_id(call, &results, place);
-        let body = self.body(call, &results, place, query_id);
-        if let Some(counted) = self.counted.take() {
+        let counted = self.counted.take();
+        let (body, results) = self.body(call, results, place, query_id).await?;
+        if let Some(counted) = counted {
             counted.note(call, index, results, query_id);
         }
-        body
+        Ok(body)
     }
     /// What events name the search by, if they are to.
     pub fn query_id(
@@ -225,14 +227,33 @@ impl Presentation {
         Some(query_id)
     }
 
-    /// Writes an answer.
-    pub fn body(
-        &self,
+    /// Writes an answer, and gives back what it shows. Errors: `Unavailable` when the node stops meanwhile.
+    pub async fn body(
+        self,
         call: &Call<'_>,
-        results: &SearchResults,
+        results: SearchResults,
         place: AnswerMembers<'_>,
         query_id: Option<QueryId>,
-    ) -> Vec<u8> {
+    ) -> Result<(Vec<u8>, SearchResults)> {
+        let facts = Facts {
+            processing_time_ms: call.elapsed_ms(),
+            query_id: query_id.map(|query_id| query_id.to_string()),
+            server: results.parsed_query.is_some().then(|| call.service().node_name()),
+        };
+        let bytes = results.hits.json.len();
+        if bytes <= ON_ARBITER_BYTES_MAX {
+            return Ok((self.written(&results, place, &facts), results));
+        }
+        let AnswerMembers { query, index, processed, cursor } = place;
+        let (index, cursor) = (index.map(str::to_owned), cursor.map(str::to_owned));
+        let write = move || {
+            let place =
+                AnswerMembers { query, index: index.as_deref(), processed, cursor: cursor.as_deref() };
+            Ok((self.written(&results, place, &facts), results))
+        };
+        away_if_long(bytes, write).await
+    }
+    fn written(&self, results: &SearchResults, place: AnswerMembers<'_>, facts: &Facts) -> Vec<u8> {
         let of_index = results.settings.as_ref();
         let response_fields = self.response_fields.as_ref();
         let response_fields = response_fields.or_else(|| of_index?.response_fields.as_ref());
@@ -242,26 +263,31 @@ impl Presentation {
         let explained = self.explained.as_ref();
         let explained_params =
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
-        let query_id = query_id.map(|query_id| query_id.to_string());
-        let server = results.parsed_query.is_some().then(|| call.service().node_name());
-        let mut out = Vec::with_capacity(results.hits.json.len() + 1_024);
         let body = SearchBody {
             results,
             params: &self.echo,
-            processing_time_ms: call.elapsed_ms(),
+            processing_time_ms: facts.processing_time_ms,
             index: place.index,
             processed: place.processed,
-            query_id: query_id.as_deref(),
+            query_id: facts.query_id.as_deref(),
             explained_params: explained_params.as_ref(),
-            server: server.as_deref(),
+            server: facts.server.as_deref(),
             message: self.message.as_deref(),
             cursor: place.cursor,
             response_fields: response_fields.map(Vec::as_slice),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),
         };
+        let mut out = vec![];
         body.write(&mut out);
         out
     }
+}
+
+/// What an answer says of its call.
+struct Facts {
+    processing_time_ms: u64,
+    query_id: Option<String>,
+    server: Option<String>,
 }
 
 /// A whole answer, whose hits are within bounds already; facets may not be. Errors: `Invalid` when it is too large.

@@ -67,7 +67,7 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
         }
         Strategy::StopIfEnoughMatches => one_by_one(call, queries).await?,
     };
-    Ok(bodies.into_reply())
+    bodies.into_reply().await
 }
 
 impl Strategy {
@@ -122,7 +122,7 @@ async fn run(
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
             let place = AnswerMembers { query: number, index: Some(index.as_str()), processed, cursor: None };
             let is_full = results.hits.len() as u64 >= wanted;
-            let body = presentation.answer(call, &index, results, place);
+            let body = presentation.answer(call, &index, results, place).await?;
             Ok(Answered { body, is_full })
         }
         Wanted::Facet(asked) => {

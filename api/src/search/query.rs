@@ -23,5 +23,6 @@ async fn answer(call: &Call<'_>, mut asked: SearchRequest) -> Result<Reply> {
     call.note.asks(&index, asked.params.user_token.as_deref());
     let results = search(call, &index, asked.params, call.read_rights()).await?;
     call.note.found(&results);
-    Ok(Reply::ok(bounded(call, presentation.answer(call, &index, results, AnswerMembers::default()))?))
+    let body = presentation.answer(call, &index, results, AnswerMembers::default()).await?;
+    Ok(Reply::ok(bounded(call, body)?))
 }

@@ -2,6 +2,7 @@
 
 use super::explain::Explained;
 use crate::auth::Caller;
+use crate::away::{ON_ARBITER_BYTES_MAX, away_if_long};
 use crate::call::Call;
 use crate::parse;
 use quorate_model::params::{check_free, check_free_pairs, echo, echo_bytes, echo_pairs};
@@ -24,15 +25,15 @@ impl Read {
     /// Reads the members that are the body, or were taken out of it: many or long ones on another thread.
     pub async fn of_members(call: &Call<'_>, members: Map<String, Value>) -> Result<Read> {
         let body_bytes = call.body.len();
-        let read = if body_bytes <= parse::ON_ARBITER_BYTES_MAX || !parse::is_long(&members) {
+        let read = if body_bytes <= ON_ARBITER_BYTES_MAX || !parse::is_long(&members) {
             call.hold(taken(&members, &call.caller, body_bytes)?)?;
             Read::of(members, &call.caller)?
         } else {
             let caller = call.caller.clone();
             let look = move || Ok((taken(&members, &caller, body_bytes)?, members, caller));
-            let (bytes, members, caller) = parse::away_if_long(body_bytes, look).await?;
+            let (bytes, members, caller) = away_if_long(body_bytes, look).await?;
             call.hold(bytes)?;
-            parse::away_if_long(body_bytes, move || Read::of(members, &caller)).await?
+            away_if_long(body_bytes, move || Read::of(members, &caller)).await?
         };
         call.hold(read.bytes())?;
         Ok(read)

@@ -1,5 +1,6 @@
 //! How are several things answered in one call, within the bytes and the time that one call has?
 
+use crate::away::away_if_long;
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::room::Taken;
@@ -52,12 +53,16 @@ impl Bodies {
         Ok(())
     }
     /// The answer of which these are the results. Each is given back as soon as it stands there.
-    pub fn into_reply(self) -> Reply {
-        let mut out = Vec::with_capacity(self.bytes_max - self.left.get() + self.all.len() + 16);
-        let mut object = json::Object::open(&mut out);
-        json::list(object.member("results"), self.all, |out, body| out.extend_from_slice(&body));
-        object.close();
-        Reply::ok(out)
+    pub async fn into_reply(self) -> Result<Reply> {
+        let bytes = self.bytes_max - self.left.get() + self.all.len() + 16;
+        let written = away_if_long(bytes, move || {
+            let mut out = Vec::with_capacity(bytes);
+            let mut object = json::Object::open(&mut out);
+            json::list(object.member("results"), self.all, |out, body| out.extend_from_slice(&body));
+            object.close();
+            Ok(out)
+        });
+        Ok(Reply::ok(written.await?))
     }
 }
 
@@ -174,8 +179,8 @@ mod tests {
         assert!(refused.message.starts_with("The queries take too long together"), "{refused}");
     }
 
-    #[test]
-    fn answers_are_bounded_together() {
+    #[actix_web::test]
+    async fn answers_are_bounded_together() {
         let room = Room::new("answers", 10_000, 0);
         let mut bodies = Bodies::new(1_000, room.enter(Payer::default()));
         let half = || vec![b' '; 500];
@@ -183,7 +188,7 @@ mod tests {
         let refused = bodies.push(vec![b' ']).unwrap_err();
         assert!(refused.message.starts_with("The answer is too big: "), "{refused}");
         assert_eq!(room.bytes(), 1_000, "they are charged while they are collected");
-        assert_eq!(bodies.into_reply().body.len(), 1_000 + r#"{"results":[,]}"#.len());
+        assert_eq!(bodies.into_reply().await.unwrap().body.len(), 1_000 + r#"{"results":[,]}"#.len());
         assert_eq!(room.bytes(), 0);
     }
 

@@ -36,11 +36,14 @@ pub struct SearchBody<'a> {
     pub rendering_content: Option<&'a [u8]>,
 }
 
+/// Bytes around the hits, as a rule.
+const AROUND_BYTES: usize = 1_024;
+
 impl SearchBody<'_> {
     /// Appends the response to `out`.
     pub fn write(&self, out: &mut Vec<u8>) {
         let results = self.results;
-        out.reserve(results.hits.json.len() + results.hits.len() + 512);
+        out.reserve(results.hits.json.len() + results.hits.len() + AROUND_BYTES);
         let keeps = |name: &str| self.keeps(name);
         let mut object = Object::open(out);
         if keeps("hits") {
