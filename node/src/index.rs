@@ -1,5 +1,9 @@
 //! One living index of this node: its settings, its shard's files, what reads see of it.
 
+mod row;
+
+pub use row::{IndexRow, IndexStats};
+
 use crate::dictionaries::SharedDictionaries;
 use crate::documents::Documents;
 use crate::error::{Error, Result};
@@ -14,7 +18,6 @@ use quorate_engine::index::{Built, IndexError, Payload, RebuildCounts, ShardFigu
 use quorate_engine::{Configuration, RuleSet, Schema, SynonymSet};
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::files::Files;
-use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -33,35 +36,6 @@ pub struct IndexView {
     pub configuration: Configuration,
     /// The shard's segments.
     pub shard: Arc<ShardView>,
-}
-
-/// The durable row of an index in its group's metadata store.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct IndexRow {
-    /// The settings document as raw JSON.
-    #[serde(with = "serde_bytes")]
-    pub settings: Vec<u8>,
-    /// Unix milliseconds.
-    pub created_ms: u64,
-    /// Unix milliseconds of the last write.
-    pub updated_ms: u64,
-    /// Log indices of settings that reads may not see yet: they hold until the files fit the newest settings.
-    pub waiting: Vec<u64>,
-}
-
-/// Figures of an index for lists and metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-#[allow(missing_docs)]
-pub struct IndexStats {
-    pub records: u64,
-    pub data_bytes: u64,
-    pub file_bytes: u64,
-    pub pending: u64,
-    pub created_ms: u64,
-    pub updated_ms: u64,
-    /// How long the last rebuild took; 0 = there was none.
-    pub build_ms: u64,
 }
 
 /// What queries use of the documents of an index, and what it was made of.
