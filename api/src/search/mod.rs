@@ -17,7 +17,8 @@ use crate::call::Call;
 use actix_web::http::header::HeaderName;
 use explain::Explained;
 use quorate_cluster::ReadRights;
-use quorate_model::event::QueryId;
+use quorate_model::event::search::SHOWN_MAX;
+use quorate_model::event::{QueryId, with_ids_alone};
 use quorate_model::params::Forced;
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
@@ -227,7 +228,7 @@ impl Presentation {
         Some(query_id)
     }
 
-    /// Writes an answer, and gives back what it shows. Errors: `Unavailable` when the node stops meanwhile.
+    /// Writes an answer, and gives back what it was made of; of many hits their ids alone. Errors: `Unavailable` when the node stops meanwhile.
     pub async fn body(
         self,
         call: &Call<'_>,
@@ -242,18 +243,30 @@ impl Presentation {
         };
         let bytes = results.hits.json.len();
         if bytes <= ON_ARBITER_BYTES_MAX {
-            return Ok((self.written(&results, place, &facts), results));
+            let mut out = vec![];
+            self.write(&results, place, &facts, |body| body.write(&mut out));
+            return Ok((out, results));
         }
         let AnswerMembers { query, index, processed, cursor } = place;
         let (index, cursor) = (index.map(str::to_owned), cursor.map(str::to_owned));
+        let mut results = results;
         let write = move || {
             let place =
                 AnswerMembers { query, index: index.as_deref(), processed, cursor: cursor.as_deref() };
-            Ok((self.written(&results, place, &facts), results))
+            let hits = std::mem::take(&mut results.hits);
+            let ids = with_ids_alone(&hits, SHOWN_MAX);
+            let out = self.write(&results, place, &facts, |body| body.around(hits));
+            Ok((out, SearchResults { hits: ids, ..results }))
         };
         away_if_long(bytes, write).await
     }
-    fn written(&self, results: &SearchResults, place: AnswerMembers<'_>, facts: &Facts) -> Vec<u8> {
+    fn write<T>(
+        &self,
+        results: &SearchResults,
+        place: AnswerMembers<'_>,
+        facts: &Facts,
+        write: impl FnOnce(SearchBody<'_>) -> T,
+    ) -> T {
         let of_index = results.settings.as_ref();
         let response_fields = self.response_fields.as_ref();
         let response_fields = response_fields.or_else(|| of_index?.response_fields.as_ref());
@@ -263,7 +276,7 @@ impl Presentation {
         let explained = self.explained.as_ref();
         let explained_params =
             explained.and_then(|explained| explained.params(&self.explain, &results.rules));
-        let body = SearchBody {
+        write(SearchBody {
             results,
             params: &self.echo,
             processing_time_ms: facts.processing_time_ms,
@@ -276,10 +289,7 @@ impl Presentation {
             cursor: place.cursor,
             response_fields: response_fields.map(Vec::as_slice),
             rendering_content: rendering_content.as_deref().map(str::as_bytes),
-        };
-        let mut out = vec![];
-        body.write(&mut out);
-        out
+        })
     }
 }
 

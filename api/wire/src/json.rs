@@ -32,6 +32,29 @@ pub fn integer(out: &mut Vec<u8>, mut value: u64) {
     out.extend_from_slice(&digits[at..]);
 }
 
+/// Makes a list of values that stand one after another, each with its end, between two texts: in their own memory, since long ones
+/// should not be there twice.
+pub fn list_in_place(mut values: Vec<u8>, ends: &[u32], before: &[u8], after: &[u8]) -> Vec<u8> {
+    let commas = ends.len().saturating_sub(1);
+    let bytes = before.len() + values.len() + commas + after.len();
+    values.reserve_exact(bytes - values.len());
+    values.resize(bytes, 0);
+    let mut to = bytes - after.len();
+    values[to..].copy_from_slice(after);
+    // the last one first: none is written over before it is moved
+    for (number, end) in ends.iter().enumerate().rev() {
+        let begin = if number == 0 { 0 } else { ends[number - 1] as usize };
+        to -= *end as usize - begin;
+        values.copy_within(begin..*end as usize, to);
+        if number > 0 {
+            to -= 1;
+            values[to] = b',';
+        }
+    }
+    values[..to].copy_from_slice(before);
+    values
+}
+
 /// An open JSON object: writes the commas and the member names.
 ///
 /// Shape: `Object::open` … members … `close`. Member names must need no escaping.

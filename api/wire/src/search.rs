@@ -4,7 +4,7 @@
 
 use crate::json::{self, Object};
 use quorate_model::results::{ExplainedAlternative, FacetCounts, RuleResults};
-use quorate_model::{FacetHits, SearchResults};
+use quorate_model::{FacetHits, Hits, SearchResults};
 use serde_json::{Map, Value, json};
 
 /// Everything a search response is made of.
@@ -44,11 +44,32 @@ impl SearchBody<'_> {
     pub fn write(&self, out: &mut Vec<u8>) {
         let results = self.results;
         out.reserve(results.hits.json.len() + results.hits.len() + AROUND_BYTES);
-        let keeps = |name: &str| self.keeps(name);
         let mut object = Object::open(out);
-        if keeps("hits") {
+        if self.keeps("hits") {
             json::list(object.member("hits"), results.hits.iter(), |out, hit| out.extend_from_slice(hit));
         }
+        self.write_beside_hits(&mut object);
+        object.close();
+    }
+    /// The response with hits that were taken out of the results, in their memory.
+    pub fn around(&self, hits: Hits) -> Vec<u8> {
+        let mut beside = vec![];
+        let mut object = Object::open(&mut beside);
+        self.write_beside_hits(&mut object);
+        object.close();
+        if !self.keeps("hits") {
+            return beside;
+        }
+        let mut after = match beside.as_slice() {
+            b"{}" => b"]".to_vec(),
+            _ => b"],".to_vec(),
+        };
+        after.extend_from_slice(&beside[1..]);
+        json::list_in_place(hits.json, &hits.ends, b"{\"hits\":[", &after)
+    }
+    fn write_beside_hits(&self, object: &mut Object<'_>) {
+        let results = self.results;
+        let keeps = |name: &str| self.keeps(name);
         if keeps("nbHits") {
             object.integer("nbHits", results.nb_hits);
         }
@@ -59,11 +80,11 @@ impl SearchBody<'_> {
                 }
             }
         }
-        self.write_page(&mut object);
+        self.write_page(object);
         if let Some(facets) = &results.facets {
-            self.write_facets(&mut object, facets);
+            self.write_facets(object, facets);
         }
-        self.write_exhaustive(&mut object);
+        self.write_exhaustive(object);
         if keeps("query") {
             object.string("query", &results.query);
         }
@@ -84,8 +105,7 @@ impl SearchBody<'_> {
         if let Some(index) = self.index.filter(|_| keeps("index")) {
             object.string("index", index);
         }
-        self.write_rest(&mut object);
-        object.close();
+        self.write_rest(object);
     }
 
     fn keeps(&self, name: &str) -> bool {
@@ -297,7 +317,6 @@ impl FacetBody<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_model::Hits;
     use quorate_model::results::FacetStats;
 
     fn body(results: &SearchResults) -> SearchBody<'_> {
@@ -319,6 +338,9 @@ mod tests {
     fn written(body: SearchBody<'_>) -> (String, Value) {
         let mut out = Vec::new();
         body.write(&mut out);
+        let taken = SearchResults { hits: Hits::default(), ..body.results.clone() };
+        let around = SearchBody { results: &taken, ..body }.around(body.results.hits.clone());
+        assert!(around == out, "both ways write the same: {}", String::from_utf8_lossy(&around));
         let text = String::from_utf8(out).unwrap();
         let value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
         (text, value)
