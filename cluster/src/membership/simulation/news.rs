@@ -42,15 +42,19 @@ impl World {
         self.news.push_back(news);
     }
     fn news_of_now(&self) -> News {
-        let silent_s: BTreeMap<NodeId, u64> =
-            self.nodes.iter().map(|(id, node)| (*id, (self.now - node.heard) / 1_000)).collect();
+        // who has just started has heard of nobody for as long as it runs
+        let silent_s = |of: NodeId| {
+            let since = self.nodes[&of].up_since;
+            let nodes = self.nodes.iter();
+            nodes.map(|(id, node)| (*id, (self.now - node.heard.max(since)) / 1_000)).collect()
+        };
         let waiting = self.nodes.iter().filter(|(_, node)| node.claims && node.is_up);
         let claims: Vec<Claim> =
             waiting.map(|(id, node)| Claim { node: *id, joining: joining(&node.name) }).collect();
         let report = |id: NodeId| match self.nodes[&id].is_up {
             true => Ok(NodeReport {
                 replicas: self.nodes[&id].replicas.values().filter_map(Replica::report).collect(),
-                silent_s: silent_s.clone(),
+                silent_s: silent_s(id),
                 claims: claims.clone(),
                 ..NodeReport::default()
             }),
