@@ -7,8 +7,7 @@ use crate::effects::{
     SnapshotImage,
 };
 use crate::error::RaftError;
-use crate::log::{FatalHook, Log, LogOptions, abort_process};
-use crate::log_files::{LogFiles, RealLogFiles};
+use crate::log::{Log, LogLayer, LogOptions};
 use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
@@ -46,12 +45,10 @@ pub struct RaftOptions {
     pub tick_ms: u64,
     /// Where messages to other members go.
     pub outbox: Arc<dyn Outbox>,
-    /// The file layer of the log.
-    pub files: Arc<dyn LogFiles>,
+    /// What the log that all groups share stands on.
+    pub log: LogLayer,
     /// The disk of the folder: its last part is not for the log.
     pub room: Room,
-    /// Called when the log that all groups share cannot go on safely; must end the process.
-    pub on_fatal: FatalHook,
     /// Spreads election timeouts.
     pub seed: u64,
 }
@@ -63,9 +60,8 @@ impl RaftOptions {
             dir: dir.to_path_buf(),
             tick_ms: TICK_MS,
             outbox: Arc::new(NoPeers),
-            files: Arc::new(RealLogFiles),
+            log: LogLayer::default(),
             room: Room::boundless(),
-            on_fatal: abort_process(),
             seed: u64::from(std::process::id()),
         }
     }
@@ -98,12 +94,8 @@ pub struct RaftHost {
 impl RaftHost {
     /// Opens the log and starts the consensus thread.
     pub fn open(options: RaftOptions) -> Result<RaftHost, RaftError> {
-        let log = Log::open(LogOptions {
-            files: options.files.clone(),
-            on_fatal: options.on_fatal.clone(),
-            room: options.room.clone(),
-            ..LogOptions::new(&options.dir)
-        })?;
+        let log_options = LogOptions::on(options.log.clone(), &options.dir);
+        let log = Log::open(LogOptions { room: options.room.clone(), ..log_options })?;
         let (started, when_started) = std::sync::mpsc::channel();
         let thread = std::thread::Builder::new()
             .name("consensus".into())

@@ -18,6 +18,7 @@ pub mod leaving;
 pub mod log;
 mod log_batch;
 mod log_dead;
+pub mod log_failing;
 mod log_files;
 pub mod log_inspect;
 mod log_mark;
@@ -40,6 +41,7 @@ pub use effects::{
 };
 pub use error::RaftError;
 pub use host::{GroupHandle, GroupOptions, MailboxFull, RaftHost, RaftOptions};
+pub use log::LogLayer;
 pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
 pub use ports::{CommitSink, NoPeers, Outbox};

@@ -17,6 +17,7 @@ use quorate_model::GroupId;
 use quorate_store::space::Room;
 use raft::eraftpb::{Entry, HardState, Snapshot, SnapshotMetadata};
 use raft_engine::{Config, Engine, ReadableSize};
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -76,15 +77,53 @@ pub struct LogOptions {
 impl LogOptions {
     /// The real file system; a failure aborts the process.
     pub fn new(dir: &Path) -> Self {
+        LogOptions::on(LogLayer::default(), dir)
+    }
+    /// The usual options on another layer.
+    pub fn on(layer: LogLayer, dir: &Path) -> Self {
+        let LogLayer { files, on_fatal, file_bytes, purge_every } = layer;
         LogOptions {
             dir: dir.to_path_buf(),
+            files,
+            on_fatal,
+            file_bytes,
+            purge_every,
+            erase_every: ERASE_EVERY,
+            room: Room::boundless(),
+        }
+    }
+}
+
+/// What the log of a node stands on, so that tests can fail its disk: the members of the same names in [`LogOptions`].
+#[derive(Clone)]
+pub struct LogLayer {
+    /// The file layer.
+    pub files: Arc<dyn LogFiles>,
+    /// Called when a sync has failed; must end the process.
+    pub on_fatal: FatalHook,
+    /// Bytes of one file of the log, about.
+    pub file_bytes: u64,
+    /// Time between two looks for files that may be removed, after logs were cut.
+    pub purge_every: Duration,
+}
+
+impl Default for LogLayer {
+    /// The real file system; a failure aborts the process.
+    fn default() -> Self {
+        LogLayer {
             files: Arc::new(RealLogFiles),
             on_fatal: abort_process(),
             file_bytes: FILE_BYTES,
             purge_every: PURGE_EVERY,
-            erase_every: ERASE_EVERY,
-            room: Room::boundless(),
         }
+    }
+}
+
+impl fmt::Debug for LogLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LogLayer { files: _, on_fatal: _, file_bytes, purge_every } = self;
+        let mut shown = f.debug_struct("LogLayer");
+        shown.field("file_bytes", file_bytes).field("purge_every", purge_every).finish_non_exhaustive()
     }
 }
 

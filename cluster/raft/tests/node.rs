@@ -51,7 +51,8 @@ fn open(dir: &Path) -> RaftHost {
 }
 fn open_with_faults(dir: &Path) -> (Faults, RaftHost) {
     let files = Faults::default();
-    let options = RaftOptions { files: Arc::new(files.clone()), ..RaftOptions::new(dir) };
+    let log = LogLayer { files: Arc::new(files.clone()), ..LogLayer::default() };
+    let options = RaftOptions { log, ..RaftOptions::new(dir) };
     (files, RaftHost::open(options).unwrap())
 }
 fn start(host: &RaftHost, group: u16, applied: u64) -> (GroupHandle, Recorder) {
@@ -258,12 +259,12 @@ fn a_failed_sync_ends_the_node_and_answers_nothing() {
     let files = Faults::default();
     let reasons: Arc<Mutex<Vec<String>>> = Arc::default();
     let seen = reasons.clone();
-    let host = RaftHost::open(RaftOptions {
+    let log = LogLayer {
         files: Arc::new(files.clone()),
         on_fatal: Arc::new(move |reason| seen.lock().push(reason.to_owned())),
-        ..RaftOptions::new(dir.path())
-    })
-    .unwrap();
+        ..LogLayer::default()
+    };
+    let host = RaftHost::open(RaftOptions { log, ..RaftOptions::new(dir.path()) }).unwrap();
     let (group, recorder) = start(&host, 1, 0);
     run(group.propose(vec![text("before")], WITHIN)).unwrap();
     files.fail_syncs();

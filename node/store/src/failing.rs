@@ -4,6 +4,7 @@
 
 use crate::files::{FileWriter, Files};
 use std::io::{self, Write};
+use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,17 +42,20 @@ impl Fault {
 
 /// What a call does, as far as faults differ by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
+pub enum Call {
     /// Opens a file and adds a name or bytes.
     Create,
+    /// Adds bytes.
     Write,
     /// Adds or changes a name.
     Name,
+    /// Makes durable what was written.
     Sync,
     /// Opens an existing file or folder.
     Open,
     /// Asks for what is there.
     Look,
+    /// Takes away names or bytes.
     Remove,
 }
 
@@ -61,10 +65,9 @@ impl Call {
         [Call::Create, Call::Write, Call::Name, Call::Sync, Call::Open, Call::Look, Call::Remove];
 }
 
-/// Another file layer, some of whose calls fail. Clones share the plan.
-#[derive(Clone, Debug)]
-pub struct FailingFiles {
-    inner: Arc<dyn Files>,
+/// Which calls fail. File layers that share one are on the same disk; clones are the same one.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
     shared: Arc<Shared>,
 }
 
@@ -92,11 +95,7 @@ enum Counted {
     Concerned,
 }
 
-impl FailingFiles {
-    /// A layer that fails nothing yet.
-    pub fn new(inner: Arc<dyn Files>) -> FailingFiles {
-        FailingFiles { inner, shared: Arc::default() }
-    }
+impl Faults {
     /// Lets `count` calls fail, the first of them after `after` further ones. Calls that the fault does not concern count and
     /// succeed.
     pub fn fail(&self, after: u64, count: u64, fault: Fault) {
@@ -128,11 +127,47 @@ impl FailingFiles {
     pub fn failed(&self) -> u64 {
         self.shared.failed.load(Ordering::SeqCst)
     }
-    fn run<T>(&self, call: Call, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        self.shared.run(call, act)
+    /// Carries a call out, unless it is to fail.
+    pub fn run<T>(&self, call: Call, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+        match self.shared.next(call) {
+            None => act(),
+            Some(Fault::DeviceAfter) => act().and(Err(error(Fault::Device))),
+            Some(fault) => Err(error(fault)),
+        }
+    }
+    /// The same of one that writes bytes, of which it may be given a half.
+    pub fn write(&self, bytes: &[u8], act: impl FnOnce(&[u8]) -> io::Result<usize>) -> io::Result<usize> {
+        match self.shared.next(Call::Write) {
+            None => act(bytes),
+            Some(Fault::Short) if bytes.len() > 1 => act(&bytes[..bytes.len() / 2]),
+            Some(Fault::DeviceAfter) => act(bytes).and(Err(error(Fault::Device))),
+            Some(fault) => Err(error(fault)),
+        }
+    }
+}
+
+/// Another file layer, some of whose calls fail. Clones share the plan.
+#[derive(Clone, Debug)]
+pub struct FailingFiles {
+    inner: Arc<dyn Files>,
+    faults: Faults,
+}
+
+impl FailingFiles {
+    /// A layer that fails nothing yet.
+    pub fn new(inner: Arc<dyn Files>) -> FailingFiles {
+        FailingFiles { inner, faults: Faults::default() }
     }
     fn opened(&self, file: io::Result<Box<dyn FileWriter>>) -> io::Result<Box<dyn FileWriter>> {
-        Ok(Box::new(FailingFile { inner: file?, shared: self.shared.clone() }))
+        Ok(Box::new(FailingFile { inner: file?, faults: self.faults.clone() }))
+    }
+}
+
+impl Deref for FailingFiles {
+    type Target = Faults;
+
+    fn deref(&self) -> &Faults {
+        &self.faults
     }
 }
 
@@ -161,13 +196,6 @@ impl Shared {
             plan.fault
         })
     }
-    fn run<T>(&self, call: Call, act: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-        match self.next(call) {
-            None => act(),
-            Some(Fault::DeviceAfter) => act().and(Err(error(Fault::Device))),
-            Some(fault) => Err(error(fault)),
-        }
-    }
 }
 
 fn error(fault: Fault) -> io::Error {
@@ -182,16 +210,11 @@ fn error(fault: Fault) -> io::Error {
 
 struct FailingFile {
     inner: Box<dyn FileWriter>,
-    shared: Arc<Shared>,
+    faults: Faults,
 }
 impl Write for FailingFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.shared.next(Call::Write) {
-            None => self.inner.write(bytes),
-            Some(Fault::Short) if bytes.len() > 1 => self.inner.write(&bytes[..bytes.len() / 2]),
-            Some(Fault::DeviceAfter) => self.inner.write(bytes).and(Err(error(Fault::Device))),
-            Some(fault) => Err(error(fault)),
-        }
+        self.faults.write(bytes, |bytes| self.inner.write(bytes))
     }
     fn flush(&mut self) -> io::Result<()> {
         self.inner.flush()
@@ -199,7 +222,7 @@ impl Write for FailingFile {
 }
 impl FileWriter for FailingFile {
     fn sync(&mut self) -> io::Result<()> {
-        self.shared.run(Call::Sync, || self.inner.sync())
+        self.faults.run(Call::Sync, || self.inner.sync())
     }
 }
 

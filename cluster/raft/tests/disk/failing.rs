@@ -3,159 +3,55 @@
 //! A clean run says how many calls there are; a point fails one of them, or as many as come until the disk is well again. A
 //! sync that fails ends the process, as does whatever panics; it starts again, on the ill disk if need be.
 //!
-//! `QUORATE_DISK_FAULTS=all` fails every call in every way, some 1,400 points.
+//! `QUORATE_DISK_FAULTS=all` fails every call in every way, some 3,500 points.
 
 use super::*;
-use quorate_raft::{LogFile, LogFiles, RealLogFiles};
-use std::io;
+use quorate_raft::log_failing::FailingLogFiles;
+use quorate_raft::{LogFiles, RealLogFiles};
+use quorate_store::failing::{Fault, Faults};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// How a call fails.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    /// ENOSPC, where bytes or names are added.
-    Full,
-    /// EIO, before anything has happened.
-    Device,
-    /// EMFILE, where a file is opened.
-    Handles,
-    /// Half of the bytes are written and said to be; what follows finds the disk full.
-    Short,
-}
-const FAULTS: [Fault; 4] = [Fault::Full, Fault::Device, Fault::Handles, Fault::Short];
 /// Calls that fail together: one, those that try again and clean up, all until somebody makes room.
 const LENGTHS: [u64; 3] = [1, 6, u64::MAX];
-/// Failures after which the disk is well again.
+/// Failures after which somebody does.
 const FAILURES: u64 = 10;
-/// The time after which it is in any case.
+/// The time after which somebody does in any case.
 const ILL_AT_MOST: Duration = Duration::from_millis(700);
 /// Points of a run that is not asked for all of them.
 const POINTS: usize = 150;
 /// Points at a time: most of their time is waiting.
 const AT_ONCE: usize = 16;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    Open,
-    Create,
-    Write,
-    Name,
-    Other,
-}
-
 #[derive(Clone, Copy)]
 struct Plan {
     from: u64,
-    end: u64,
+    count: u64,
     fault: Fault,
 }
 
-/// The file system, some of whose calls fail.
+/// A disk some of whose calls fail.
 #[derive(Clone, Default)]
-struct Failing(Arc<Shared>);
-#[derive(Default)]
-struct Shared {
-    calls: AtomicU64,
-    failed: AtomicU64,
-    plan: Mutex<Option<(Plan, Instant)>>,
+struct Disk {
+    faults: Faults,
+    ill_since: Option<Instant>,
 }
 
-impl Failing {
-    fn plan(&self, plan: Plan) {
-        *self.0.plan.lock() = Some((plan, Instant::now()));
+impl Disk {
+    fn ill(plan: Plan) -> Disk {
+        let faults = Faults::default();
+        faults.fail(plan.from, plan.count, plan.fault);
+        Disk { faults, ill_since: Some(Instant::now()) }
     }
-    fn heal(&self) {
-        *self.0.plan.lock() = None;
-    }
-    fn next(&self, call: Call) -> Option<Fault> {
-        // a second panic of the engine would end this process and not the one that is played
-        if std::thread::panicking() {
-            return None;
-        }
-        let number = self.0.calls.fetch_add(1, Ordering::SeqCst);
-        let mut planned = self.0.plan.lock();
-        let (plan, since) = (*planned)?;
-        if self.0.failed.load(Ordering::SeqCst) >= FAILURES || since.elapsed() >= ILL_AT_MOST {
-            *planned = None;
-            return None;
-        }
-        let concerns = match plan.fault {
-            Fault::Full => matches!(call, Call::Create | Call::Write | Call::Name),
-            Fault::Device => true,
-            Fault::Handles => matches!(call, Call::Create | Call::Open),
-            Fault::Short => matches!(call, Call::Create | Call::Write),
-        };
-        (plan.from <= number && number < plan.end && concerns).then(|| {
-            self.0.failed.fetch_add(1, Ordering::SeqCst);
-            plan.fault
-        })
-    }
-    fn check(&self, call: Call) -> io::Result<()> {
-        self.next(call).map_or(Ok(()), |fault| Err(error(fault)))
-    }
-    fn opened(&self, file: Arc<dyn LogFile>) -> Arc<dyn LogFile> {
-        Arc::new(FailingFile { file, layer: self.clone() })
-    }
-}
-
-fn error(fault: Fault) -> io::Error {
-    match fault {
-        Fault::Full | Fault::Short => io::Error::from(io::ErrorKind::StorageFull),
-        Fault::Device => io::Error::other("input/output error (by a test)"),
-        Fault::Handles => io::Error::other("too many open files (by a test)"),
-    }
-}
-
-struct FailingFile {
-    file: Arc<dyn LogFile>,
-    layer: Failing,
-}
-impl LogFile for FailingFile {
-    fn read_at(&self, offset: usize, bytes: &mut [u8]) -> io::Result<usize> {
-        self.layer.check(Call::Other)?;
-        self.file.read_at(offset, bytes)
-    }
-    fn write_at(&self, offset: usize, bytes: &[u8]) -> io::Result<usize> {
-        match self.layer.next(Call::Write) {
-            None => self.file.write_at(offset, bytes),
-            Some(Fault::Short) if bytes.len() > 1 => self.file.write_at(offset, &bytes[..bytes.len() / 2]),
-            Some(fault) => Err(error(fault)),
+    /// Makes it well again when it was ill for long enough.
+    fn look(&self) {
+        let is_over = self.ill_since.is_some_and(|since| since.elapsed() >= ILL_AT_MOST);
+        if is_over || self.faults.failed() >= FAILURES {
+            self.faults.heal();
         }
     }
-    fn truncate(&self, len: usize) -> io::Result<()> {
-        self.layer.check(Call::Other)?;
-        self.file.truncate(len)
-    }
-    fn allocate(&self, offset: usize, len: usize) -> io::Result<()> {
-        self.layer.check(Call::Write)?;
-        self.file.allocate(offset, len)
-    }
-    fn len(&self) -> io::Result<usize> {
-        self.layer.check(Call::Other)?;
-        self.file.len()
-    }
-    fn sync(&self) -> io::Result<()> {
-        self.layer.check(Call::Other)?;
-        self.file.sync()
-    }
-}
-impl LogFiles for Failing {
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
-        self.check(Call::Create)?;
-        Ok(self.opened(RealLogFiles.create(path)?))
-    }
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn LogFile>> {
-        self.check(Call::Open)?;
-        Ok(self.opened(RealLogFiles.open(path)?))
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.check(Call::Other)?;
-        RealLogFiles.remove(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.check(Call::Name)?;
-        RealLogFiles.rename(from, to)
+    fn files(&self) -> Arc<dyn LogFiles> {
+        Arc::new(FailingLogFiles::new(Arc::new(RealLogFiles), self.faults.clone()))
     }
 }
 
@@ -164,7 +60,7 @@ struct Process {
     /// Ends before its folder does.
     log: Option<Log>,
     dir: tempfile::TempDir,
-    files: Failing,
+    disk: Disk,
     reports: mpsc::Receiver<Report>,
     /// Set when the process should have ended.
     has_ended: Arc<AtomicBool>,
@@ -173,11 +69,11 @@ struct Process {
 }
 
 impl Process {
-    fn start(files: Failing) -> Process {
+    fn start(disk: Disk) -> Process {
         let mut process = Process {
             log: None,
             dir: tempfile::tempdir().unwrap(),
-            files,
+            disk,
             reports: mpsc::channel().1,
             has_ended: Arc::default(),
             model: MemoryLog::default(),
@@ -191,13 +87,14 @@ impl Process {
         // the engine writes when it ends, too
         let _it_has_ended = catch_unwind(AssertUnwindSafe(|| drop(self.log.take())));
         for attempt in 0.. {
-            if attempt == 3 {
-                self.files.heal();
+            match attempt {
+                3 => self.disk.faults.heal(),
+                _ => self.disk.look(),
             }
             self.has_ended = Arc::default();
             let has_ended = self.has_ended.clone();
             let options = LogOptions {
-                files: Arc::new(self.files.clone()),
+                files: self.disk.files(),
                 on_fatal: Arc::new(move |_| has_ended.store(true, Ordering::SeqCst)),
                 // so small that files are ended, written once more and removed within a few writes
                 file_bytes: 256,
@@ -251,6 +148,7 @@ impl Process {
     fn is_confirmed(&self) -> bool {
         let end = Instant::now() + WITHIN;
         loop {
+            self.disk.look();
             match self.reports.recv_timeout(Duration::from_millis(5)) {
                 Ok(Report::Persisted(seq)) if seq == self.seq => return true,
                 Ok(_) | Err(_) if self.has_ended.load(Ordering::SeqCst) => return false,
@@ -277,12 +175,11 @@ fn run(process: &mut Process, what: &str) {
 }
 
 fn try_point(plan: Plan) {
-    let what = format!("{:?} of {} from call {}", plan.fault, plan.end - plan.from, plan.from);
-    let files = Failing::default();
-    files.plan(plan);
-    let mut process = Process::start(files.clone());
+    let what = format!("{:?} of {} from call {}", plan.fault, plan.count, plan.from);
+    let disk = Disk::ill(plan);
+    let mut process = Process::start(disk.clone());
     run(&mut process, &what);
-    files.heal();
+    disk.faults.heal();
     process.restart(&what);
     same(process.log.as_ref().unwrap(), &process.model, &what);
     process.write(&|p| p.entries = entries(1_004..=1_005, 7), &what);
@@ -291,19 +188,17 @@ fn try_point(plan: Plan) {
 
 #[test]
 fn a_disk_that_refuses_any_call_costs_nothing_confirmed() {
-    let files = Failing::default();
-    run(&mut Process::start(files.clone()), "clean");
-    let calls = files.0.calls.load(Ordering::SeqCst);
+    let well = Disk::default();
+    run(&mut Process::start(well.clone()), "clean");
+    let calls = well.faults.calls();
     let plans: Vec<Plan> = (0..calls)
-        .flat_map(|from| FAULTS.into_iter().map(move |fault| (from, fault)))
-        .flat_map(|(from, fault)| {
-            LENGTHS.into_iter().map(move |length| Plan { from, end: from.saturating_add(length), fault })
-        })
+        .flat_map(|from| Fault::ALL.into_iter().map(move |fault| (from, fault)))
+        .flat_map(|(from, fault)| LENGTHS.into_iter().map(move |count| Plan { from, count, fault }))
         .collect();
     let step = match std::env::var_os("QUORATE_DISK_FAULTS") {
         Some(_) => 1,
-        // shares no factor with the ways of a call
-        None => ((plans.len() / POINTS).max(1) - 1) / 6 * 6 + 1,
+        // shares no factor with the 15 ways of a call
+        None => ((plans.len() / POINTS).max(1) - 1) / 15 * 15 + 1,
     };
     let chosen: Vec<Plan> = plans.into_iter().step_by(step).collect();
     let next = AtomicU64::new(0);
