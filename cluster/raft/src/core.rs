@@ -223,8 +223,10 @@ impl<R: LogReader> Core<R> {
             let Position { index, term } = FOUNDATION;
             core.effects.push(Effect::Apply(vec![CommittedEntry { index, term, data: Bytes::new() }]));
         }
-        if let Some(snapshot) = restore {
-            core.give_snapshot(snapshot);
+        match restore {
+            Some(snapshot) => core.give_snapshot(snapshot),
+            None if stored.snapshot.is_some() => core.snapshot_done(),
+            None => {}
         }
         // Members may have changed after the stored configuration.
         core.settle();

@@ -7,7 +7,7 @@
 //! whatever they know to be committed is in its log too, as every later leader would have it (Raft, 5.4.3).
 
 use crate::core::{FOUNDATION, LogReader};
-use crate::effects::{Persist, Position};
+use crate::effects::{Persist, Position, SnapshotChange};
 use crate::error::RaftError;
 use crate::log::Log;
 use crate::log_inspect::GroupReport;
@@ -48,8 +48,8 @@ impl Survey {
     }
 }
 
-/// What the log says of a group; `None` when this member never had it, or has left it.
-pub fn survey(log: &Log, group: GroupId) -> Result<Option<Survey>, RaftError> {
+/// What the log says of a group whose state is durable through `applied`; `None` when this member never had it, or has left it.
+pub fn survey(log: &Log, group: GroupId, applied: u64) -> Result<Option<Survey>, RaftError> {
     let stored = log.stored(group)?;
     if stored.conf.is_none() {
         return Ok(None);
@@ -73,19 +73,20 @@ pub fn survey(log: &Log, group: GroupId) -> Result<Option<Survey>, RaftError> {
         committed: stored.hard_state.commit.max(stored.truncated.index),
         last: stored.last,
         last_term,
-        is_restoring: stored.snapshot.is_some(),
+        // a process that died between both has the state, and a log that does not say so yet
+        is_restoring: stored.snapshot.is_some_and(|it| it.get_metadata().index > applied),
     }))
 }
 
 /// Makes `leader`, whose log ends at `last`, the only member of a group; durable when this returns. On the leader itself it
-/// appends `entries` as well. Doing it again changes nothing.
+/// appends `entries` as well. `own` is the survey of this member. Doing it again changes nothing.
 ///
 /// Errors: `Identity` when the log is another member's; `Log` when there is none, when it does not end as said, or when it
 /// cannot be written.
 pub fn hand_to(
     log: &Log,
     group: GroupId,
-    self_id: u64,
+    (self_id, own): (u64, &Survey),
     (leader, last): (u64, u64),
     entries: Vec<Bytes>,
 ) -> Result<(), RaftError> {
@@ -100,12 +101,15 @@ pub fn hand_to(
     if stored.conf == conf {
         return Ok(());
     }
-    if stored.snapshot.is_some() {
+    if own.is_restoring {
         // there is no state to go on from: what comes is a state as for a new member
         return log.leave(group, WRITE);
     }
     let mut persist = Persist::new(group, 1);
     persist.conf = conf;
+    if stored.snapshot.is_some() {
+        persist.snapshot = SnapshotChange::Done;
+    }
     if self_id == leader {
         if stored.last != last {
             return Err(RaftError::Log(format!(
@@ -178,7 +182,7 @@ pub fn accept_loss(
         return Err(RaftError::Log(format!("group {group} has other members")));
     }
     let mut hard_state = skipped(&stored.hard_state);
-    let last = survey(log, group)?.map_or(0, |survey| survey.last_term);
+    let last = survey(log, group, applied)?.map_or(0, |survey| survey.last_term);
     hard_state.term = hard_state.term.max(last + TERMS_SKIPPED);
     hard_state.commit = hard_state.commit.min(stored.last).max(stored.truncated.index);
     let mut persist = Persist::new(group, 1);

@@ -7,6 +7,8 @@ use bytes::Bytes;
 use faults::Faults;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, limits};
+use quorate_raft::effects::{Persist, SnapshotChange};
+use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::*;
 use std::path::Path;
 use std::sync::Arc;
@@ -433,4 +435,46 @@ fn a_group_that_was_left_begins_anew_and_remembers_its_term() {
         assert_eq!((status.role, status.last_index, status.term), (Role::Follower, 0, before.term));
         assert!(texts.is_empty());
     }
+}
+
+/// A process dies when its state machine has a snapshot durably, and before the log says so.
+#[test]
+fn a_state_that_is_there_is_not_awaited_after_a_restart() {
+    const GROUP: GroupId = GroupId(3);
+    let dir = tempfile::tempdir().unwrap();
+    let mut snapshot = raft::eraftpb::Snapshot::default();
+    snapshot.mut_metadata().index = 7;
+    snapshot.mut_metadata().term = 2;
+    snapshot.mut_metadata().mut_conf_state().voters = vec![1, 2];
+    let stored = |dir: &Path| {
+        let log = Log::open(LogOptions::new(dir)).unwrap();
+        let survey = |applied| recovery::survey(&log, GROUP, applied).unwrap().unwrap();
+        (survey(0).is_restoring, survey(7).is_restoring)
+    };
+    let log = Log::open(LogOptions::new(dir.path())).unwrap();
+    let mut persist = Persist::new(GROUP, 1);
+    persist.identity = Some(1);
+    persist.snapshot = SnapshotChange::Install(Box::new(snapshot));
+    log.submit(persist);
+    log.settle(GROUP, WITHIN).unwrap();
+    drop(log);
+    assert_eq!(stored(dir.path()), (true, false));
+    // a recovery of a member that has the state keeps it
+    let recovered = tempfile::tempdir().unwrap();
+    for file in std::fs::read_dir(dir.path()).unwrap().map(|it| it.unwrap().path()) {
+        std::fs::copy(&file, recovered.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let log = Log::open(LogOptions::new(recovered.path())).unwrap();
+    let own = recovery::survey(&log, GROUP, 7).unwrap().unwrap();
+    recovery::hand_to(&log, GROUP, (1, &own), (1, 7), vec![]).unwrap();
+    assert!(log.stored(GROUP).unwrap().snapshot.is_none());
+    assert_eq!(recovery::survey(&log, GROUP, 7).unwrap().unwrap().voters, [1]);
+    drop(log);
+    // a start says it in the log
+    let host = open(dir.path());
+    let (group, _) = start(&host, 3, 7);
+    assert_eq!((group.status().committed, group.status().role), (7, Role::Follower));
+    host.stop_group(&group).unwrap();
+    drop(host);
+    assert_eq!(stored(dir.path()), (false, false));
 }

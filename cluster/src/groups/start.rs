@@ -352,8 +352,7 @@ pub fn node_number(folder: &DataFolder) -> NodeId {
     NodeId((high ^ low).max(1))
 }
 
-/// What is kept of a node that does not run: the meta state, and how far each placement group was applied; 0 = there is
-/// nothing of it.
+/// What is kept of a node that does not run: the meta state, and how far each group was applied; 0 = there is nothing of it.
 pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<GroupId, u64>)> {
     let (layout, files) = (folder.layout(), folder.files());
     let mut warnings = vec![];
@@ -363,6 +362,7 @@ pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<Group
     let state = meta.shared().load_full();
     drop((meta, place));
     let groups = state.clusters.keys().flat_map(|cluster| state.groups_of(cluster));
+    let groups = std::iter::once(GroupId::META).chain(groups);
     let applied: Result<_> =
         groups.map(|group| Ok((group, kv.tree(&layout::tree(group))?.applied()))).collect();
     kv.close()?;

@@ -194,10 +194,14 @@ impl<R: LogReader> Core<R> {
         }
         if self.restoring.is_some_and(|restoring| restoring <= self.applied) {
             self.restoring = None;
-            let mut persist = self.next_persist();
-            persist.snapshot = SnapshotChange::Done;
-            self.push_persist(persist, InFlight::default());
+            self.snapshot_done();
         }
+    }
+    /// Notes that the state machine has a snapshot durably, perhaps since an earlier process that had no time to say so.
+    pub(super) fn snapshot_done(&mut self) {
+        let mut persist = self.next_persist();
+        persist.snapshot = SnapshotChange::Done;
+        self.push_persist(persist, InFlight::default());
     }
 
     /// Whether a snapshot is on its way to the disk. The library panics when an election becomes due meanwhile: it

@@ -100,13 +100,13 @@ impl Recovery {
     }
     fn carry_on(&self, group: GroupId, future: &Future) -> std::result::Result<(), quorate_raft::RaftError> {
         let (log, own) = (&self.log, self.survey.node);
-        match future {
-            Future::With { leader, survey } if self.survey.replicas.contains_key(&group) => {
+        match (future, self.survey.replicas.get(&group)) {
+            (Future::With { leader, survey }, Some(replica)) => {
                 let entries = if group == GroupId::META { self.noted() } else { vec![] };
-                recovery::hand_to(log, group, own.0, (leader.0, survey.last), entries)
+                recovery::hand_to(log, group, (own.0, replica), (leader.0, survey.last), entries)
             }
-            Future::Empty { founder } if *founder == own => recovery::found_anew(log, group, own.0),
-            Future::With { .. } | Future::Empty { .. } | Future::Lost => Ok(()),
+            (Future::Empty { founder }, _) if *founder == own => recovery::found_anew(log, group, own.0),
+            (Future::With { .. } | Future::Empty { .. } | Future::Lost, _) => Ok(()),
         }
     }
     /// What goes into the meta log: who is removed, which indices are lost, and where groups are made anew.
@@ -175,9 +175,10 @@ impl Opened {
         };
         let groups: Vec<GroupId> = survey.clusters.values().flatten().copied().collect();
         for group in std::iter::once(GroupId::META).chain(groups) {
-            if let Some(replica) = recovery::survey(&log, group).map_err(failed)? {
+            let applied = applied.get(&group).copied().unwrap_or_default();
+            if let Some(replica) = recovery::survey(&log, group, applied).map_err(failed)? {
                 survey.replicas.insert(group, replica);
-            } else if applied.get(&group).is_some_and(|&index| index > 0) {
+            } else if applied > 0 {
                 survey.leftovers.insert(group);
             }
         }
