@@ -18,6 +18,7 @@ pub mod leaving;
 pub mod log;
 mod log_batch;
 mod log_dead;
+mod log_engine;
 pub mod log_failing;
 mod log_files;
 pub mod log_inspect;

@@ -8,7 +8,7 @@ use crate::log_batch::{
     EntryExt, FORMAT, KEY_CONF, KEY_FORMAT, KEY_HARD_STATE, KEY_IDENTITY, KEY_LEFT, KEY_RESTORED,
     KEY_SNAPSHOT, KEY_TRUNCATED, region,
 };
-use crate::log_dead::drop_dead;
+use crate::log_engine::OpenEngine;
 use crate::log_files::{EngineFiles, LogFiles, RealLogFiles};
 use crate::log_inspect::{self, Torn};
 use crate::log_mark::{Durable, MarkWriter};
@@ -16,7 +16,7 @@ use crate::log_writer::{Shared, run};
 use quorate_model::GroupId;
 use quorate_store::space::Room;
 use raft::eraftpb::{Entry, HardState, Snapshot, SnapshotMetadata};
-use raft_engine::{Config, Engine, ReadableSize};
+use raft_engine::{Config, ReadableSize};
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -35,8 +35,6 @@ const REWRITTEN_GARBAGE_RATIO: f64 = 0.0;
 const PURGE_EVERY: Duration = Duration::from_secs(2);
 /// Time between two looks for entries that are to leave the disk: each that finds some writes what is live anew.
 const ERASE_EVERY: Duration = Duration::from_secs(45);
-
-pub(crate) type RaftEngine = Engine<EngineFiles>;
 
 /// What the log tells a group about its writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -174,13 +172,8 @@ impl Log {
         refuse_damage(&dir)?;
         let durable = Arc::new(Durable::default());
         let engine_files = EngineFiles::new(files.clone(), durable.clone());
-        let (syncs, unread) = (engine_files.syncs(), engine_files.unread());
-        let engine = Engine::open_with_file_system(config, Arc::new(engine_files)).map_err(log_error)?;
-        if let Some(reason) = unread.reason() {
-            return Err(RaftError::Log(format!("the log in {} cannot be read: {reason}", dir.display())));
-        }
-        unread.end();
-        drop_dead(&engine)?;
+        let syncs = engine_files.syncs();
+        let engine = OpenEngine::open(config, engine_files)?;
         let mark = MarkWriter::start(&dir, &files, durable)
             .map_err(|e| RaftError::Log(format!("cannot write in {}: {e}", dir.display())))?;
         sync_names(&dir).map_err(|e| RaftError::Log(format!("cannot sync {}: {e}", dir.display())))?;
@@ -337,7 +330,7 @@ impl Drop for Log {
 /// Reads one group's durable entries.
 #[derive(Clone)]
 pub struct GroupReader {
-    engine: Arc<RaftEngine>,
+    engine: Arc<OpenEngine>,
     region: u64,
 }
 

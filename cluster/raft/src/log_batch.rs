@@ -1,7 +1,7 @@
 //! How does a write of a group look to the engine?
 
 use crate::effects::{Persist, Position, SnapshotChange};
-use crate::log::RaftEngine;
+use crate::log_engine::RaftEngine;
 use protobuf::Message;
 use quorate_model::GroupId;
 use raft::eraftpb::{ConfState, Entry, Snapshot, SnapshotMetadata};

@@ -6,8 +6,9 @@
 //! entry would leave a gap, which the engine does not survive.
 
 use crate::error::RaftError;
-use crate::log::{RaftEngine, log_error};
+use crate::log::log_error;
 use crate::log_batch::{EntryExt, KEY_TRUNCATED};
+use crate::log_engine::RaftEngine;
 use raft::eraftpb::SnapshotMetadata;
 use raft_engine::{Command, LogBatch};
 

@@ -1,8 +1,9 @@
 //! How queued writes of all groups become durable: everything that waits in one batch, one sync for it, then the reports.
 
 use crate::effects::{Persist, SnapshotChange};
-use crate::log::{FatalHook, Listener, RaftEngine, Report};
+use crate::log::{FatalHook, Listener, Report};
 use crate::log_batch::{EntryExt, add_to_batch, region};
+use crate::log_engine::OpenEngine;
 use crate::log_queue::Queue;
 use crate::log_room::{has_space, lacks_room};
 use crate::metrics::metrics;
@@ -28,7 +29,7 @@ const PURGE_SHARE: u32 = 20;
 const ERASE_BYTES_MAX: usize = 256 << 20;
 
 pub(crate) struct Shared {
-    pub(crate) engine: Arc<RaftEngine>,
+    pub(crate) engine: Arc<OpenEngine>,
     dir: PathBuf,
     queue: Mutex<Queue>,
     wake: Condvar,
@@ -44,7 +45,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(
-        engine: Arc<RaftEngine>,
+        engine: Arc<OpenEngine>,
         dir: PathBuf,
         on_fatal: FatalHook,
         purge_every: Duration,

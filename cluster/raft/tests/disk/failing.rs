@@ -9,7 +9,6 @@ use super::*;
 use quorate_raft::log_failing::FailingLogFiles;
 use quorate_raft::{LogFiles, RealLogFiles};
 use quorate_store::failing::{Fault, Faults};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Calls that fail together: one, those that try again and clean up, all until somebody makes room.
@@ -85,7 +84,7 @@ impl Process {
     /// Ends it as it is, and starts it until it comes up; room is made for it when it does not.
     fn restart(&mut self, what: &str) {
         // the engine writes when it ends, too
-        let _it_has_ended = catch_unwind(AssertUnwindSafe(|| drop(self.log.take())));
+        drop(self.log.take());
         for attempt in 0.. {
             match attempt {
                 3 => self.disk.faults.heal(),
@@ -101,17 +100,15 @@ impl Process {
                 purge_every: Duration::from_millis(1),
                 ..LogOptions::new(self.dir.path())
             };
-            // a panic ends a process that starts
-            match catch_unwind(AssertUnwindSafe(|| Log::open(options))) {
-                Ok(Ok(log)) => {
+            match Log::open(options) {
+                Ok(log) => {
                     let (sender, reports) = mpsc::channel();
                     let sender = Mutex::new(sender);
                     log.listen(GROUP, Arc::new(move |report| drop(sender.lock().send(report))));
                     (self.log, self.reports) = (Some(log), reports);
                     return;
                 }
-                Ok(Err(error)) => assert!(attempt < 4, "{what}: it does not start: {error}"),
-                Err(_) => assert!(attempt < 4, "{what}: it does not start"),
+                Err(error) => assert!(attempt < 4, "{what}: it does not start: {error}"),
             }
         }
     }
