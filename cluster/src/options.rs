@@ -3,6 +3,7 @@
 use crate::meta::IndexLimits;
 use crate::snapshot;
 use quorate_model::level;
+use quorate_raft::LogLayer;
 use quorate_store::files::{Files, RealFiles};
 use std::fmt;
 use std::net::SocketAddr;
@@ -49,6 +50,8 @@ pub struct ServiceOptions {
     pub reopen_after: Duration,
     /// The file layer, so that tests can cut the power.
     pub files: Arc<dyn Files>,
+    /// The same of the raft log.
+    pub log: LogLayer,
     /// Its place among other nodes.
     pub cluster: ClusterOptions,
     /// Where rows of events go beside the node's files; `None` = nowhere.
@@ -92,6 +95,7 @@ impl ServiceOptions {
             request_log: true,
             reopen_after: REOPEN_AFTER,
             files: RealFiles::shared(),
+            log: LogLayer::default(),
             cluster: ClusterOptions::default(),
             events_sink: None,
         }

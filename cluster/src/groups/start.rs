@@ -105,8 +105,12 @@ impl Starter {
         let mut warnings = vec![];
         let disk = Room::new(layout.root(), options.disk_reserve_bytes);
         let outbox = Arc::new(LatePeers::default());
-        let raft =
-            RaftOptions { outbox: outbox.clone(), room: disk.clone(), ..RaftOptions::new(&layout.raft()) };
+        let raft = RaftOptions {
+            outbox: outbox.clone(),
+            log: options.log.clone(),
+            room: disk.clone(),
+            ..RaftOptions::new(&layout.raft())
+        };
         let log_was = log_before(&layout);
         // the first thing that is looked at: when it is damaged, everything else stays as it is
         let host = RaftHost::open(raft).map_err(|error| unopened(&error, &layout))?;
