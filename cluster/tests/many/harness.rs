@@ -1,5 +1,6 @@
 //! Starts installations of several nodes in temporary folders, and asks them with the patience of a client.
 
+use crate::crash_copy::copy_folder;
 use quorate_cluster::{
     CallerOp, CheckOptions, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights,
     Receipt, Service, ServiceOptions,
@@ -7,6 +8,7 @@ use quorate_cluster::{
 use quorate_model::{
     DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId, level,
 };
+use quorate_raft::LogLayer;
 use quorate_store::files::{Files, RealFiles};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -103,9 +105,12 @@ pub fn copy(from: &Path, to: &Path) {
 }
 
 async fn opened(number: usize, options: ServiceOptions) -> Service {
+    tried(number, options).await.expect("a node that starts")
+}
+async fn tried(number: usize, options: ServiceOptions) -> Result<Service, Error> {
     let opened = tokio::time::timeout(PATIENCE, Service::open(options)).await;
     let opened = opened.unwrap_or_else(|_| panic!("node {number} does not start in time"));
-    opened.expect("a node that starts").0
+    opened.map(|(node, _)| node)
 }
 
 impl Installation {
@@ -150,7 +155,18 @@ impl Installation {
         let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
         installation.checks = checks;
         for (address, files) in addresses.into_iter().zip(layers) {
-            installation.add_on(address, ClusterOptions::default(), None, files.clone()).await;
+            let layer = (files.clone(), LogLayer::default());
+            installation.add_on(address, ClusterOptions::default(), None, layer).await;
+        }
+        installation
+    }
+    /// Starts nodes whose logs are on these layers.
+    pub async fn start_on_logs(logs: &[LogLayer]) -> Installation {
+        let addresses = free_addresses(logs.len());
+        let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
+        for (address, log) in addresses.into_iter().zip(logs) {
+            let layer = (RealFiles::shared(), log.clone());
+            installation.add_on(address, ClusterOptions::default(), None, layer).await;
         }
         installation
     }
@@ -165,14 +181,14 @@ impl Installation {
         self.add(free_addresses(1)[0], ClusterOptions::default(), Some(admin_key.into())).await;
     }
     async fn add(&mut self, address: SocketAddr, options: ClusterOptions, admin_key: Option<String>) {
-        self.add_on(address, options, admin_key, RealFiles::shared()).await;
+        self.add_on(address, options, admin_key, (RealFiles::shared(), LogLayer::default())).await;
     }
     async fn add_on(
         &mut self,
         address: SocketAddr,
         options: ClusterOptions,
         admin_key: Option<String>,
-        files: Arc<dyn Files>,
+        (files, log): (Arc<dyn Files>, LogLayer),
     ) {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let number = self.nodes.len();
@@ -191,6 +207,7 @@ impl Installation {
             cluster,
             command_level: self.level,
             files,
+            log,
             ..ServiceOptions::new(folder.path())
         };
         self.nodes.push(opened(number, options.clone()).await);
@@ -216,6 +233,26 @@ impl Installation {
         self.options[number].command_level = self.level;
         self.nodes[number] = opened(number, self.options[number].clone()).await;
         self.folders[number] = folder;
+    }
+    /// Ends a node as kill -9 does; returns what it had on disk then.
+    pub async fn kill(&self, number: usize) -> TempDir {
+        let left = tempfile::tempdir().expect("a temporary folder");
+        copy_folder(self.folder(number), left.path());
+        self.down(number).await;
+        left
+    }
+    /// What is in the folder of a node that could not be started.
+    pub fn left(&mut self, number: usize) -> TempDir {
+        std::mem::replace(&mut self.folders[number], tempfile::tempdir().expect("a temporary folder"))
+    }
+    /// Tries to start a node that was stopped, with what it had on disk. After an error that is still to be had, changed by the try.
+    pub async fn try_up(&mut self, number: usize, left: &Path) -> Result<(), Error> {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        copy(left, folder.path());
+        self.options[number].data_dir = folder.path().into();
+        self.folders[number] = folder;
+        self.nodes[number] = tried(number, self.options[number].clone()).await?;
+        Ok(())
     }
     pub async fn stop(self) {
         for node in &self.nodes {

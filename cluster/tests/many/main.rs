@@ -1,6 +1,8 @@
 //! Several nodes in this process that act as one: what a caller gets must not depend on the node that is asked.
 
 mod answers;
+#[path = "../../src/lifecycle/crash_copy.rs"]
+mod crash_copy;
 mod damage;
 mod dictionaries;
 mod differs;
