@@ -65,6 +65,21 @@ impl DiskGuard {
     /// Refuses a write when too little is left. Errors: `Unavailable`. Cost: a few atomic reads; ten times a second a look
     /// at each group and a system call.
     pub fn admit(&self, purpose: Purpose) -> Result<()> {
+        self.admit_on("", purpose)
+    }
+    /// As [`Self::admit`] for a write to a group with these voters: a refusal names this node, which is called `own`, and those of
+    /// them that have no room either.
+    pub fn admit_as(&self, own: &str, voters: &[u64], purpose: Purpose) -> Result<()> {
+        let named = |mut error: Error| {
+            let also = self.full_among(voters);
+            if !also.is_empty() {
+                error.message.push_str(&format!("; also on {}", also.join(", ")));
+            }
+            error
+        };
+        self.admit_on(&format!(" on {own}"), purpose).map_err(named)
+    }
+    fn admit_on(&self, place: &str, purpose: Purpose) -> Result<()> {
         let (left, floor) = match purpose {
             Purpose::Add => (self.left_bytes(), self.room.reserve_bytes()),
             // needs room for its own log entry only, and makes some
@@ -82,7 +97,7 @@ impl DiskGuard {
             let _earlier = self.short_ms.compare_exchange(0, now_ms, Ordering::Relaxed, Ordering::Relaxed);
         }
         Err(Error::unavailable(format!(
-            "disk is almost full: {} MB are free{}, writes need {} MB",
+            "disk is almost full{place}: {} MB are free{}, writes need {} MB",
             self.free_bytes() / 1_000_000,
             self.spoken_for(),
             floor.div_ceil(1_000_000)
@@ -136,15 +151,30 @@ impl DiskGuard {
     ///
     /// Errors: `Unavailable`.
     pub fn admit_at(&self, voters: &[u64], purpose: Purpose) -> Result<()> {
-        let full = self.full_elsewhere.lock();
-        let without: Vec<&str> =
-            voters.iter().filter_map(|voter| full.get(&NodeId(*voter))).map(String::as_str).collect();
-        match purpose {
-            Purpose::Add if !without.is_empty() && (voters.len() - without.len()) * 2 <= voters.len() => {
-                Err(Error::unavailable(format!("disk is almost full on {}", without.join(", "))))
-            }
-            Purpose::Add | Purpose::Remove => Ok(()),
+        match (purpose, self.without_majority(voters)) {
+            (Purpose::Add, Some(full)) => Err(Error::unavailable(full)),
+            (Purpose::Add, None) | (Purpose::Remove, _) => Ok(()),
         }
+    }
+    /// Says which other voters have no room when those with room are no majority, as if this node had some.
+    pub fn without_majority(&self, voters: &[u64]) -> Option<String> {
+        let without = self.full_among(voters);
+        is_no_majority(voters.len() - without.len(), voters.len())
+            .then(|| format!("disk is almost full on {}", without.join(", ")))
+    }
+    /// Whether those with room are no majority of the voters of a group that `own` is one of, which has none itself.
+    pub fn is_short_everywhere(&self, own: NodeId, voters: &[u64]) -> bool {
+        let without = self.full_among(voters).len() + usize::from(voters.contains(&own.0));
+        is_no_majority(voters.len() - without.min(voters.len()), voters.len())
+    }
+    /// The names of those of these nodes, other than this one, that have no room.
+    fn full_among(&self, nodes: &[u64]) -> Vec<String> {
+        let full = self.full_elsewhere.lock();
+        nodes.iter().filter_map(|node| full.get(&NodeId(*node))).cloned().collect()
+    }
+    /// The names of all other nodes that have no room.
+    pub fn full_elsewhere(&self) -> Vec<String> {
+        self.full_elsewhere.lock().values().cloned().collect()
     }
     /// Says that the disk fills up, before writes are refused.
     pub fn warning(&self) -> Option<String> {
@@ -180,6 +210,10 @@ impl DiskGuard {
     fn left_bytes(&self) -> u64 {
         self.free_bytes().saturating_sub(self.claimed_bytes())
     }
+}
+
+fn is_no_majority(some: usize, all: usize) -> bool {
+    some < all && some * 2 <= all
 }
 
 #[cfg(test)]
@@ -266,6 +300,29 @@ mod tests {
         guard.note_full_elsewhere(full(&[2]));
         let error = guard.admit_at(&[1, 2], Purpose::Add).expect_err("one of two");
         assert_eq!(error.message, "disk is almost full on n2");
+    }
+
+    #[test]
+    fn a_refusal_names_all_voters_without_room() {
+        let guard = DiskGuard::new(Room::new(&std::env::temp_dir(), u64::MAX), Box::new(|| 0));
+        let refused =
+            |guard: &DiskGuard| guard.admit_as("n1", &[1, 2, 3], Purpose::Add).expect_err("no room");
+        let alone = refused(&guard).message;
+        assert!(alone.starts_with("disk is almost full on n1: ") && alone.ends_with(" MB"), "{alone}");
+        assert!(!guard.is_short_everywhere(NodeId(1), &[1, 2, 3]), "the other two have room");
+        guard.note_full_elsewhere([(2, "n2"), (9, "n9")].map(|(id, name)| (NodeId(id), name.into())).into());
+        let both = refused(&guard).message;
+        assert!(both.starts_with("disk is almost full on n1: ") && both.ends_with("; also on n2"), "{both}");
+        assert_eq!(guard.full_elsewhere(), ["n2", "n9"]);
+        for (own, voters, is_short) in [
+            (1, &[1, 2, 3][..], true),
+            (1, &[2, 3, 4], false),
+            (1, &[1, 2, 3, 4, 5], false),
+            (1, &[1], true),
+            (1, &[], false),
+        ] {
+            assert_eq!(guard.is_short_everywhere(NodeId(own), voters), is_short, "{voters:?}");
+        }
     }
 
     #[test]

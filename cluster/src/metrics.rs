@@ -30,6 +30,11 @@ static RESERVE: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Free bytes of the data folder's disk below which writes stop.";
     registered(IntGauge::new("quorate_disk_reserve_bytes", text).expect("a valid metric"))
 });
+static FULL_DISKS: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text =
+        "Nodes, this one included, whose disks are too full for another write, as far as this one knows.";
+    registered(IntGauge::new("quorate_full_disks", text).expect("a valid metric"))
+});
 static FAILING: LazyLock<IntGauge> = LazyLock::new(|| {
     let text = "Index shards that cannot write what was applied, and try again.";
     registered(IntGauge::new("quorate_shards_failing", text).expect("a valid metric"))
@@ -229,6 +234,10 @@ pub fn gauges(free_bytes: u64, claimed_bytes: u64, reserve_bytes: u64, indices: 
         gauge.set(bytes.min(i64::MAX as u64) as i64);
     }
     INDICES.set(indices as i64);
+}
+/// Shows how many nodes have no room on their disks.
+pub fn full_disks(count: usize) {
+    FULL_DISKS.set(count as i64);
 }
 /// Shows what waits for the actors of a kind, and how many of them fail.
 pub fn actors(kind: &str, queued: u64, queued_bytes: u64, head_age: Duration, failing: u64) {

@@ -17,5 +17,6 @@ pub mod linear;
 pub mod load;
 pub mod members;
 pub mod network;
+pub mod operators;
 pub mod renames;
 pub mod skipped;

@@ -2,14 +2,12 @@
 //! nobody, whether it leads or follows?
 
 use quorate_tests::accident::settle;
-use quorate_tests::binary;
 use quorate_tests::client::Client;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
 use quorate_tests::harness::Setup;
+use quorate_tests::operators::{metric, printed};
 use serde_json::{Value, json};
-use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 const MOUNT_MB: u64 = 256;
@@ -124,16 +122,6 @@ fn a_write_waits_a_moment_for_room() {
     check_records(&client, 4);
 }
 
-/// What the program prints on the data folder of a node that runs.
-fn printed(data_dir: &Path, words: &[&str]) -> String {
-    let mut command = Command::new(binary::path().unwrap());
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("QUORATE_")) {
-        command.env_remove(name);
-    }
-    let output = command.args(words).arg("--data-dir").arg(data_dir).output().unwrap();
-    [output.stdout, output.stderr].iter().map(|said| String::from_utf8_lossy(said).into_owned()).collect()
-}
-
 /// Where operators look, everything says it while writes are still taken.
 #[test]
 fn that_the_disk_fills_up_is_said_before_writes_stop() {
@@ -143,7 +131,7 @@ fn that_the_disk_fills_up_is_said_before_writes_stop() {
     };
     let warning = "the disk fills up: ";
     let server = with_reserve(0);
-    let free = metric(&server.client(), "quorate_disk_free_bytes") as u64;
+    let free = metric(&server.client(), "quorate_disk_free_bytes").unwrap() as u64;
     let ready = server.client().get("/readyz").unwrap().body;
     assert!(!ready.to_string().contains(warning), "{ready}");
     server.stop().unwrap();
@@ -165,11 +153,12 @@ fn that_the_disk_fills_up_is_said_before_writes_stop() {
     let overview = client.get("/admin/cluster").unwrap().body;
     assert!(overview["nodes"][0]["warnings"].to_string().contains(warning), "{overview}");
     for words in [&["cluster", "status"][..], &["health"]] {
-        let text = printed(folder.path(), words);
+        let text = printed(folder.path(), words).unwrap();
         assert!(text.contains(warning), "{words:?}: {text}");
     }
-    assert_eq!(metric(&client, "quorate_disk_reserve_bytes"), reserve as f64);
-    let left = metric(&client, "quorate_disk_free_bytes") - metric(&client, "quorate_disk_claimed_bytes");
+    assert_eq!(metric(&client, "quorate_disk_reserve_bytes").unwrap(), reserve as f64);
+    let left = metric(&client, "quorate_disk_free_bytes").unwrap()
+        - metric(&client, "quorate_disk_claimed_bytes").unwrap();
     assert!((reserve as f64..3.0 * reserve as f64).contains(&left), "{left} of {reserve}");
     client.post("/1/indexes/full", &record(0)).unwrap().success().unwrap();
 }
@@ -199,12 +188,6 @@ fn hand_over(cluster: &Cluster, leads: impl Fn(usize) -> bool) {
         }
         std::thread::sleep(Duration::from_millis(200));
     }
-}
-
-fn metric(client: &Client, name: &str) -> f64 {
-    let text = client.get("/metrics").unwrap().body;
-    let line = text.as_str().unwrap().lines().find(|line| line.starts_with(&format!("{name} "))).unwrap();
-    line.rsplit(' ').next().unwrap().parse().unwrap()
 }
 
 /// Every node has all of them, and the same.
@@ -266,7 +249,7 @@ fn check_full_member(leads: bool) {
     assert_eq!(ready.body["writes"]["ready"], false, "{}", ready.body);
     assert!(ready.body["writes"]["reasons"].to_string().contains("disk"), "{}", ready.body);
     assert_eq!(client.get("/readyz?writes=true").unwrap().status, 503);
-    assert!(metric(&client, "quorate_disk_free_bytes") < f64::from(8 << 20));
+    assert!(metric(&client, "quorate_disk_free_bytes").unwrap() < f64::from(8 << 20));
     assert!(client.search("full", &json!({"query": "lamp"})).unwrap()["nbHits"].as_u64().unwrap() >= 50);
     let overview = cluster.node(0).unwrap().client().get("/admin/cluster").unwrap().body;
     let nodes = overview["nodes"].as_array().unwrap();

@@ -142,8 +142,10 @@ impl Proposer {
                 Ok(log_index) => return Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms }),
                 Err(Attempt::Failed(error)) => return Err(error),
                 Err(Attempt::NoRoom(error))
-                    if Instant::now() >= room_by || self.is_alone() && !self.is_short_for_a_moment() =>
+                    if Instant::now() >= room_by
+                        || self.is_no_way_around(group, purpose) && !self.is_short_for_a_moment() =>
                 {
+                    metrics::refused("no_room");
                     return Err(error);
                 }
                 Err(Attempt::NoRoom(_)) => {
@@ -160,7 +162,8 @@ impl Proposer {
             }
         }
         metrics::refused("no_leader");
-        Err(Error::unavailable(format!("the write was not accepted: group {group} has no leader at present")))
+        let text = format!("the write was not accepted: group {group} has no leader at present");
+        Err(Error::unavailable(self.with_full_disks(text, &self.voters(group))))
     }
 
     /// Errors: `Unavailable` while not every node knows what is needed, naming it and the nodes to upgrade. What this node
@@ -177,6 +180,34 @@ impl Proposer {
     /// Whether the disk has lacked room for so short that it may have some again soon.
     fn is_short_for_a_moment(&self) -> bool {
         self.disk.short_for().is_some_and(|short_for| short_for < ROOM_WAIT)
+    }
+    /// Whether no other node can take the write either, whoever leads.
+    fn is_no_way_around(&self, group: GroupId, purpose: Purpose) -> bool {
+        let is_short = || {
+            let has_room = self.disk.admit(Purpose::Add).is_ok();
+            let voters = self.voters(group);
+            match has_room {
+                true => self.disk.without_majority(&voters).is_some(),
+                false => self.disk.is_short_everywhere(self.self_id, &voters),
+            }
+        };
+        self.is_alone() || purpose == Purpose::Add && is_short()
+    }
+    /// The voters of a group, as far as this node knows.
+    fn voters(&self, group: GroupId) -> Vec<u64> {
+        if let Some(local) = self.groups.get(group) {
+            return local.raft.membership().voters.clone();
+        }
+        let meta = self.meta.load();
+        let wanted = meta.wanted(group);
+        wanted.into_iter().take(meta.wanted_voters(group)).map(|node| node.0).collect()
+    }
+    /// What a caller hears, with the nodes without room when that may be why.
+    fn with_full_disks(&self, text: String, voters: &[u64]) -> String {
+        match self.disk.without_majority(voters) {
+            Some(full) => format!("{text}; {full}"),
+            None => text,
+        }
     }
     /// Whether there is no other node.
     fn is_alone(&self) -> bool {
@@ -233,22 +264,40 @@ impl Proposer {
         purpose: Purpose,
         deadline: Instant,
     ) -> Result<u64, Attempt> {
-        self.disk.admit(purpose).map_err(Attempt::NoRoom)?;
         let Some(local) = self.groups.get(group) else { return Err(Attempt::NotLeader(None)) };
+        let voters = local.raft.membership().voters.clone();
+        self.admit_here(&voters, purpose).map_err(Attempt::NoRoom)?;
         if let Some(reason) = local.halt.reason() {
             metrics::refused("halted");
             let error = format!("group {group} stands still on this node: {reason}");
             return Err(Attempt::NoRoom(Error::unavailable(error)));
         }
-        self.disk.admit_at(&local.raft.membership().voters, purpose).map_err(Attempt::Failed)?;
+        self.disk
+            .admit_at(&voters, purpose)
+            .inspect_err(|_| metrics::refused("no_room"))
+            .map_err(Attempt::Failed)?;
         self.disk.note_accepted(entries.iter().map(|entry| entry.len() as u64).sum());
         match local.raft.propose(entries, within(deadline)).await {
             Ok(committed) => Ok(committed.last),
             Err(ProposeError::NotLeader { leader }) => Err(Attempt::NotLeader(leader.map(NodeId))),
             // not committed and never will be: leadership is on its way to another node
             Err(ProposeError::Dropped) => Err(Attempt::NotLeader(None)),
-            Err(error) => Err(Attempt::Failed(refusal(error))),
+            Err(error) => {
+                let Error { message, .. } = refusal(error);
+                Err(Attempt::Failed(Error::unavailable(self.with_full_disks(message, &voters))))
+            }
         }
+    }
+    /// Refuses a write that the disk of this node has no room for, with the names of those without room when there are others.
+    fn admit_here(&self, voters: &[u64], purpose: Purpose) -> Result<()> {
+        match self.is_alone() {
+            true => self.disk.admit(purpose),
+            false => self.disk.admit_as(&self.own_name(), voters, purpose),
+        }
+    }
+    fn own_name(&self) -> String {
+        let row = |meta: &MetaState| meta.nodes.get(&self.self_id).map(|row| row.name.clone());
+        row(&self.meta.load()).unwrap_or_else(|| self.self_id.to_string())
     }
 
     async fn propose_at(

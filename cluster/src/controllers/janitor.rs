@@ -8,7 +8,6 @@ use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
-use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::write::announcements::announce;
@@ -64,7 +63,6 @@ pub async fn run(context: Arc<NodeContext>) {
             Ok(()) => {}
             Err(_) => tracing::error!("closing idle indices panicked"),
         }
-        membership::look_at_disks(&context).await;
         let _woken_or_time = tokio::time::timeout(INTERVAL, context.janitor().woken()).await;
     }
 }

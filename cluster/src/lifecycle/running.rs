@@ -4,6 +4,7 @@ use crate::apply::actor::Close;
 use crate::context::{NodeContext, Opened};
 use crate::controllers::call_counts;
 use crate::controllers::event_sink;
+use crate::controllers::full_disks;
 use crate::controllers::integrity;
 use crate::controllers::janitor;
 use crate::controllers::models;
@@ -211,6 +212,8 @@ impl Running {
     pub fn start_janitor(&mut self) -> Result<()> {
         let context = self.context.clone();
         self.run("janitor", move || janitor::run(context.clone()));
+        let context = self.context.clone();
+        self.run("full disks", move || full_disks::run(context.clone()));
         let context = self.context.clone();
         self.run("counts of calls", move || call_counts::report_on(context.clone()));
         let context = self.context.clone();

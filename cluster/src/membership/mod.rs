@@ -38,7 +38,8 @@ pub async fn overview(context: &NodeContext) -> Overview {
     overview::assemble(&meta, context.self_id(), &reports, &peers)
 }
 
-/// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one.
+/// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one. Takes as
+/// long as the slowest, at most some 2 s.
 pub async fn look_at_disks(context: &NodeContext) {
     let meta = context.meta();
     let reports = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in).await;

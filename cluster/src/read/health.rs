@@ -7,7 +7,7 @@ use crate::meta::MetaState;
 use crate::read;
 use quorate_model::{GroupId, NodeId, limits};
 use quorate_raft::Role;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -69,7 +69,31 @@ pub fn of(context: &NodeContext) -> Health {
     let groups = Groups { context, meta: &meta, reachable: &reachable };
     health.reads.extend(groups.against_reads());
     health.writes.extend(groups.against_writes(&local));
+    let full = full_elsewhere(context, &local);
+    match full.is_empty() {
+        true => health.warnings.extend(full_warning(context)),
+        false => health.writes.extend(full),
+    }
     health
+}
+
+/// The groups that take no writes because too many of their voters have no room, with those that are not this node.
+fn full_elsewhere(context: &NodeContext, local: &[std::sync::Arc<Group>]) -> Vec<String> {
+    let mut short = BTreeMap::<String, Vec<GroupId>>::new();
+    for group in local {
+        if let Some(full) = context.disk().without_majority(&group.raft.membership().voters) {
+            short.entry(full).or_default().push(group.id);
+        }
+    }
+    let text = |(full, groups): (String, Vec<GroupId>)| {
+        named(groups.into_iter(), &format!("without a majority that has room: {full}"))
+    };
+    short.into_iter().filter_map(text).collect()
+}
+/// Says which other nodes have no room, while that stops nobody.
+fn full_warning(context: &NodeContext) -> Option<String> {
+    let full = context.disk().full_elsewhere();
+    (!full.is_empty()).then(|| format!("disk is almost full on {}", full.join(", ")))
 }
 
 /// The other nodes that can be reached.

@@ -2,6 +2,7 @@
 
 use super::Service;
 use crate::controllers::digests;
+use crate::disk::Purpose;
 use crate::membership::{self, Force, Overview};
 use crate::metrics;
 use crate::types::NodeDigest;
@@ -51,6 +52,8 @@ impl Service {
             disk.reserve_bytes(),
             context.shared_meta().load().catalogue.len(),
         );
+        let is_full = disk.admit(Purpose::Add).is_err();
+        metrics::full_disks(disk.full_elsewhere().len() + usize::from(is_full));
         metrics::node(context.node());
         for (kind, totals) in context.actor_totals() {
             metrics::actors(kind.name(), totals.queued, totals.queued_bytes, totals.head_age, totals.failing);

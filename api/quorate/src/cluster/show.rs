@@ -158,28 +158,28 @@ fn actors(nodes: &[NodeView]) -> String {
 }
 
 fn waits(overview: &Overview) -> String {
-    let mut warnings = String::new();
-    for node in &overview.nodes {
-        for warning in &node.warnings {
-            warnings.push_str(&format!("  {}: {warning}\n", node.name));
+    let mut text = String::from("Everything is where it is wanted.\n");
+    if !overview.is_settled {
+        text = String::from("Not as it should be yet:\n");
+        for wait in overview.waits.iter().take(WAITS_SHOWN) {
+            text.push_str(&format!("  {wait}\n"));
+        }
+        if overview.waits.len() > WAITS_SHOWN {
+            text.push_str(&format!("  and {} more\n", overview.waits.len() - WAITS_SHOWN));
         }
     }
-    if overview.is_settled {
-        return format!("Everything is where it is wanted.\n{warnings}");
-    }
-    let mut text = String::from("Not as it should be yet:\n");
-    for wait in overview.waits.iter().take(WAITS_SHOWN) {
-        text.push_str(&format!("  {wait}\n"));
-    }
-    if overview.waits.len() > WAITS_SHOWN {
-        text.push_str(&format!("  and {} more\n", overview.waits.len() - WAITS_SHOWN));
-    }
+    // a node that takes no writes may hold all that it should
     for node in &overview.nodes {
         for reason in node.reads.iter().chain(&node.writes) {
             text.push_str(&format!("  {}: {reason}\n", node.name));
         }
     }
-    text + &warnings
+    for node in &overview.nodes {
+        for warning in &node.warnings {
+            text.push_str(&format!("  {}: {warning}\n", node.name));
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -278,5 +278,8 @@ mod tests {
         assert!(!text.contains("apply 4"), "{text}");
         let settled = Overview { is_settled: true, ..overview() };
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
+        let mut full = settled;
+        full.nodes[0].writes.push("disk is almost full".to_owned());
+        assert!(status(&full).ends_with("Everything is where it is wanted.\n  n1: disk is almost full\n"));
     }
 }
