@@ -57,7 +57,8 @@ pub(super) fn resume_waiting(node: &Shared, index: &Arc<IndexState>, waiting: &[
 }
 
 impl PlacementMachine {
-    /// Makes every index of the group durable and links its files into `into`, laid out as a data folder. Call
+    /// Makes every index of the group durable and links its files into `into`, laid out as a data folder. The links need not survive
+    /// a power cut: no start goes on with a snapshot that is offered to others. Call
     /// [`Self::checkpoint`] afterwards: then the tree says of the same moment what belongs to them.
     ///
     /// Cost: a durable commit of each index that was written to, all of them at once, and a hard link for each file.
@@ -69,7 +70,7 @@ impl PlacementMachine {
             let writer = state.writer.lock();
             match writer.as_ref() {
                 Some(writer) => commits.push(writer.export(folder)?),
-                None => ShardView::link_durable(&state.folder, &folder, &*self.node.files)
+                None => ShardView::lend_durable(&state.folder, &folder, &*self.node.files)
                     .map_err(|source| Error::Engine { folder: state.folder.clone(), source })?,
             }
         }

@@ -213,7 +213,7 @@ impl ShardCore {
                 let _asker_is_gone = done.send(result);
             }
             Work::Export { folder, done } => {
-                let result = self.open(now).and_then(|open| open.link_into(&folder, now));
+                let result = self.open(now).and_then(|open| open.lend_to(&folder, now));
                 self.note(what, &result);
                 let _asker_is_gone = done.send(result);
             }

@@ -292,10 +292,10 @@ impl OpenShard {
         self.advance_rebuild(now)
     }
 
-    /// Makes the durable state of this shard also that of `folder`.
-    pub fn link_into(&mut self, folder: &Path, now: Instant) -> Result<()> {
+    /// Makes what this shard holds durable, and that also the state of `folder`, which need not survive a power cut.
+    pub fn lend_to(&mut self, folder: &Path, now: Instant) -> Result<()> {
         self.flush(now)?;
-        self.writer.link_into(folder).map_err(|e| self.engine(e))
+        self.writer.lend_to(folder).map_err(|e| self.engine(e))
     }
     /// Gives what this shard holds to another one, whose folder says that it has it by the command at `payload`.
     pub fn give_to(&mut self, folder: &Path, payload: Payload, now: Instant) -> Result<()> {

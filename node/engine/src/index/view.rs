@@ -65,11 +65,11 @@ impl ShardView {
     pub fn durable_figures(dir: &Path) -> Result<Option<(ShardFigures, Built)>> {
         Ok(Manifest::load(dir)?.map(|manifest| (manifest.figures(), manifest.built)))
     }
-    /// Makes the durable state of a folder that no writer has open also that of `into`, by hard links. Nothing happens when
-    /// there is no shard.
-    pub fn link_durable(dir: &Path, into: &Path, files: &dyn Files) -> Result<()> {
+    /// Makes the durable state of a folder that no writer has open also that of `into`, by hard links that need not survive a power
+    /// cut. Nothing happens when there is no shard.
+    pub fn lend_durable(dir: &Path, into: &Path, files: &dyn Files) -> Result<()> {
         match Manifest::load(dir)? {
-            Some(manifest) => manifest.link_into(dir, into, files),
+            Some(manifest) => manifest.lend_to(dir, into, files),
             None => Ok(()),
         }
     }

@@ -426,11 +426,13 @@ impl ShardWriter {
         }
     }
 
-    /// Makes the durable state that of another shard's folder, by hard links. Call after [`Self::flush`].
-    pub fn link_into(&self, dir: &Path) -> Result<()> {
-        self.flushed()?.link_into(self.overlay.dir(), dir, &**self.overlay.files())
+    /// Makes the durable state that of another folder, by hard links that need not survive a power cut. Call after
+    /// [`Self::flush`].
+    pub fn lend_to(&self, dir: &Path) -> Result<()> {
+        self.flushed()?.lend_to(self.overlay.dir(), dir, &**self.overlay.files())
     }
-    /// As [`Self::link_into`], under another payload: that of a command which gives the folder to another shard.
+    /// Makes the durable state that of another shard's folder, durably, by hard links. Call after [`Self::flush`]. It goes by another
+    /// payload there: that of the command which gives the folder to that shard.
     pub fn link_as(&self, payload: Payload, dir: &Path) -> Result<()> {
         let manifest = Manifest { payload, ..self.flushed()?.clone() };
         manifest.link_into(self.overlay.dir(), dir, &**self.overlay.files())

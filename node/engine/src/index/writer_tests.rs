@@ -335,6 +335,11 @@ fn damage_is_found_at_open() {
 
 #[test]
 fn a_linked_folder_is_a_shard_of_its_own() {
+    check_linked(|writer, to| writer.link_as(Payload { applied: 4, term: 2, step: None }, to).unwrap());
+    check_linked(|writer, to| writer.lend_to(to).unwrap());
+}
+
+fn check_linked(link: fn(&ShardWriter, &Path)) {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let to = to.path().join("copy");
     let mut writer = open(from.path());
@@ -344,7 +349,7 @@ fn a_linked_folder_is_a_shard_of_its_own() {
     writer.flush(payload).unwrap();
     writer.delete("a");
     writer.flush(payload).unwrap();
-    writer.link_into(&to).unwrap();
+    link(&writer, &to);
     writer.clear();
     writer.flush(payload).unwrap();
     let mut copy = open(&to);
