@@ -9,6 +9,7 @@
 //! continues from there, once its own log holds everything up to it.
 
 mod ahead;
+mod bin;
 pub mod fetch;
 pub mod manifest;
 pub mod model;

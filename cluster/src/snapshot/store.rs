@@ -1,5 +1,6 @@
 //! What this node offers to others: a few snapshots of each group, made of hard links, and the answers about them.
 
+use super::bin::Bin;
 use super::manifest::{
     FileRow, MANIFEST_AT_ONCE_BYTES, MANIFEST_FILE, Manifest, ManifestAnswer, is_written_once, path_text,
 };
@@ -55,6 +56,7 @@ type Ask = Box<dyn Fn(u64) -> Making + Send + Sync>;
 pub struct SnapshotStore {
     data: Layout,
     files: Arc<dyn Files>,
+    bin: Bin,
     node: u64,
     /// Tells this start of the node from others.
     life: u64,
@@ -99,7 +101,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        remove_folder(&*self.store.files, self.layout.root());
+        self.store.bin.throw(self.layout.root());
         self.store.groups.lock().entry(self.group).or_default().draft = DraftState::None;
     }
 }
@@ -109,12 +111,13 @@ impl SnapshotStore {
     pub fn open(data: &Layout, files: Arc<dyn Files>, node: u64, options: OfferOptions) -> Result<Arc<Self>> {
         let mut life = [0; 8];
         getrandom::fill(&mut life).expect("the operating system has random numbers");
-        remove_folder(&*files, &data.snapshots_out());
+        let (data, life) = (data.clone(), u64::from_le_bytes(life));
+        let bin = Bin::new(files.clone(), data.snapshots().join("gone"), life);
+        bin.throw(&data.snapshots_out());
         files
             .create_dir_durable(&data.snapshots_out())
             .map_err(|e| Error::from(StoreError::io("create", &data.snapshots_out(), e)))?;
-        let (data, life) = (data.clone(), u64::from_le_bytes(life));
-        Ok(Arc::new(SnapshotStore { data, files, node, life, options, groups: Mutex::default() }))
+        Ok(Arc::new(SnapshotStore { data, files, bin, node, life, options, groups: Mutex::default() }))
     }
     /// Names what asks the machine of a group for a new snapshot. It must not block.
     pub fn serve(&self, group: GroupId, ask: impl Fn(u64) -> Making + Send + Sync + 'static) {
@@ -123,7 +126,7 @@ impl SnapshotStore {
     /// Ends what [`Self::serve`] began and removes the group's snapshots: this node has no replica of it any more.
     pub fn forget(&self, group: GroupId) {
         if let Some(gone) = self.groups.lock().remove(&group) {
-            gone.offers.iter().for_each(|offer| remove_folder(&*self.files, &offer.folder));
+            gone.offers.iter().for_each(|offer| self.bin.throw(&offer.folder));
         }
     }
     /// Begins a new snapshot of a group; `None` while another one is being made.
@@ -137,7 +140,7 @@ impl SnapshotStore {
             }
         }
         let layout = Layout::new(self.data.snapshots_out().join(format!("{group}-next")));
-        remove_folder(&*self.files, layout.root());
+        self.bin.throw(layout.root());
         Some(Draft { store: self.clone(), group, layout })
     }
     /// Offers a snapshot whose files are complete. Reads all of them that no other offer of the group has.
@@ -150,7 +153,7 @@ impl SnapshotStore {
         let manifest = Manifest { id, level, files: self.list(group, draft.layout.root())? };
         self.keep_manifest(&manifest, draft.layout.root())?;
         let folder = self.data.snapshots_out().join(format!("{group}-{index}"));
-        remove_folder(&*self.files, &folder);
+        self.bin.throw(&folder);
         self.files
             .rename(draft.layout.root(), &folder)
             .map_err(|e| Error::from(StoreError::io("move", draft.layout.root(), e)))?;
@@ -161,7 +164,7 @@ impl SnapshotStore {
         let old = of_group.offers.len().saturating_sub(KEPT);
         let old: Vec<Offer> = of_group.offers.drain(..old).collect();
         drop(groups);
-        old.iter().for_each(|offer| remove_folder(&*self.files, &offer.folder));
+        old.iter().for_each(|offer| self.bin.throw(&offer.folder));
         metrics::snapshot_offered();
         Ok(Description { id, node: self.node, level })
     }
@@ -185,13 +188,13 @@ impl SnapshotStore {
             Description { id, node: self.node, level }
         })
     }
-    /// Removes the snapshots that nobody has read for long. To be called now and then.
+    /// Removes the snapshots that nobody has read for long. To be called now and then, also where nothing may wait for the disk.
     pub fn expire(&self) {
         let mut old = vec![];
         for of_group in self.groups.lock().values_mut() {
             old.extend(of_group.offers.extract_if(.., |offer| offer.read.elapsed() >= self.options.lifetime));
         }
-        old.iter().for_each(|offer| remove_folder(&*self.files, &offer.folder));
+        old.iter().for_each(|offer| self.bin.throw(&offer.folder));
     }
 
     /// Answers another node. Reads a file; to be called on a thread that may wait for the disk.
@@ -359,16 +362,6 @@ fn row_of(path: &Path, relative: String, known: &[Arc<Manifest>]) -> Result<File
             }
             read => crc.update(&piece[..read]),
         }
-    }
-}
-
-/// Removes a folder of links. What cannot be removed is left to the next start.
-fn remove_folder(files: &dyn Files, folder: &Path) {
-    match files.remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(%error, folder = %folder.display(), "cannot remove an old snapshot");
-        }
-        _ => {}
     }
 }
 
