@@ -483,7 +483,7 @@ impl PlacementMachine {
         state: &Arc<IndexState>,
         act: impl FnOnce(&ShardHandle) -> Result<T>,
     ) -> Result<T> {
-        self.node.touch(state);
+        self.node.use_view(state);
         self.node.busy(state);
         {
             let writer = state.writer.lock();

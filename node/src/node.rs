@@ -112,6 +112,7 @@ impl Node {
             pins: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
+            opened: AtomicU64::new(0),
         };
         Ok(Node { shared: Arc::new(shared), kv, pool: SearchPool::start(search_threads)? })
     }
@@ -156,7 +157,7 @@ impl Node {
             .shared
             .index(incarnation)
             .ok_or_else(|| Error::Model(quorate_model::Error::not_found("Index does not exist")))?;
-        self.shared.touch(&state);
+        self.shared.use_view(&state);
         if state.is_deferred.load(Ordering::Relaxed) {
             // for the next reader
             state.publish_now(self.applied(state.group));

@@ -43,7 +43,12 @@ pub(crate) struct Shared {
     pub(crate) pins: Mutex<BTreeMap<GroupId, GroupPin>>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,
+    /// Views that were opened.
+    pub(crate) opened: AtomicU64,
 }
+
+/// Views that are opened between two looks whether too many are open.
+const OPENED_LOOK: u64 = 64;
 
 /// Segments of an index that has been merged and is not written to: a large one, and a small one beside it.
 const SEGMENTS_AT_REST: usize = 2;
@@ -133,6 +138,14 @@ impl Shared {
         let now = self.clock.elapsed().as_millis() as u64;
         state.used.store(now, Ordering::Relaxed);
         self.last_use.store(now, Ordering::Relaxed);
+    }
+    /// As [`Self::touch`], of an index whose view is about to be opened unless it is open. Callers open as many as they like, and each
+    /// takes memory and a mapping of files: after every few, those that are too many are closed.
+    pub(crate) fn use_view(&self, state: &IndexState) {
+        self.touch(state);
+        if !state.is_open() && self.opened.fetch_add(1, Ordering::Relaxed) % OPENED_LOOK == OPENED_LOOK - 1 {
+            self.close_idle_views();
+        }
     }
     /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
     pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {

@@ -82,3 +82,24 @@ async fn a_job_that_has_waited_too_long_or_that_nobody_waits_for_is_not_begun() 
     assert!(patient.is_ok());
     assert_eq!(pool.run(job()).await.unwrap(), 1, "only the patient one was begun before");
 }
+
+/// However fast they are read one after another: nobody waits for somebody who tidies up now and then.
+#[actix_rt::test]
+async fn views_of_many_indices_are_not_all_open_at_a_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut rig = Rig::open(folder.path(), vec![]);
+    let count = limits::OPEN_VIEWS_MAX as u64 + 500;
+    for index in 1..=count {
+        rig.apply(settings(index, r#"{"hitsPerPage": 5}"#));
+    }
+    rig.wait();
+    let mut most = 0;
+    for index in 1..=count {
+        rig.node.view(index).unwrap();
+        most = most.max(rig.node.open_counts().1);
+    }
+    assert!((limits::OPEN_VIEWS_MAX..=limits::OPEN_VIEWS_MAX + 100).contains(&most), "{most} are open");
+    // those that were used last are the ones that stay
+    let is_open = |index| rig.node.index(index).unwrap().is_open();
+    assert!(is_open(count) && is_open(count - 900) && !is_open(1));
+}
