@@ -20,3 +20,4 @@ pub mod network;
 pub mod operators;
 pub mod renames;
 pub mod skipped;
+pub mod used;

@@ -1,8 +1,8 @@
 //! Do ten thousand small indices on one node exhaust its files, its threads or its memory?
 
 use quorate_tests::harness::Setup;
+use quorate_tests::used::Used;
 use serde_json::json;
-use std::path::Path;
 
 /// Indices: 200, more than the writers a node keeps open, or `QUORATE_MANY_INDICES` for the long run of 10,000.
 #[test]
@@ -37,7 +37,7 @@ fn many_small_indices_keep_files_threads_and_memory_bounded() {
             client.post(&format!("/1/indexes/{}/query", name(n)), &json!({"query": "record"})).unwrap();
         assert_eq!(found.success().unwrap().body["nbHits"], 1, "{}", name(n));
     }
-    let used = Used::of(server.pid());
+    let used = Used::of(server.pid()).unwrap();
     println!("{count} indices: {used:?}");
     // writers and views that are open are bounded, whatever the number of indices
     assert!(used.files < 900, "{used:?}");
@@ -51,37 +51,13 @@ fn many_small_indices_keep_files_threads_and_memory_bounded() {
     let listed = client.get("/1/indexes?page=0&hitsPerPage=100").unwrap().success().unwrap().body;
     assert_eq!(listed["nbPages"], count.div_ceil(100));
     // the list is read from small files and opens no index
-    let before = Used::of(server.pid());
+    let before = Used::of(server.pid()).unwrap();
     let all = client.get("/1/indexes").unwrap().success().unwrap().body;
     let items = all["items"].as_array().unwrap();
     assert_eq!(items.len(), count);
     assert!(items.iter().all(|item| item["entries"] == 1 && item["fileSize"].as_u64() > Some(0)), "{all}");
-    let after = Used::of(server.pid());
+    let after = Used::of(server.pid()).unwrap();
     assert!(after.maps < before.maps + 50, "{before:?} {after:?}");
     let last = client.post(&format!("/1/indexes/{}/query", name(count - 1)), &json!({})).unwrap();
     assert_eq!(last.success().unwrap().body["nbHits"], 1);
-}
-
-/// What the system says a process uses.
-#[derive(Debug)]
-struct Used {
-    files: usize,
-    threads: usize,
-    maps: usize,
-    anonymous_mib: u64,
-}
-impl Used {
-    fn of(pid: u32) -> Used {
-        let process = Path::new("/proc").join(pid.to_string());
-        let entries = |folder: &str| std::fs::read_dir(process.join(folder)).unwrap().count();
-        let status = std::fs::read_to_string(process.join("status")).unwrap();
-        let anonymous = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).unwrap();
-        let kib: u64 = anonymous.trim().trim_end_matches(" kB").parse().unwrap();
-        Used {
-            files: entries("fd"),
-            threads: entries("task"),
-            maps: std::fs::read_to_string(process.join("maps")).unwrap().lines().count(),
-            anonymous_mib: kib >> 10,
-        }
-    }
 }
