@@ -158,23 +158,30 @@ impl DiskGuard {
     }
     /// Says which other voters have no room when those with room are no majority, as if this node had some.
     pub fn without_majority(&self, voters: &[u64]) -> Option<String> {
-        let without = self.full_among(voters);
-        is_no_majority(voters.len() - without.len(), voters.len())
-            .then(|| format!("disk is almost full on {}", without.join(", ")))
+        no_majority(self.full_among(voters), voters)
     }
-    /// Whether those with room are no majority of the voters of a group that `own` is one of, which has none itself.
-    pub fn is_short_everywhere(&self, own: NodeId, voters: &[u64]) -> bool {
-        let without = self.full_among(voters).len() + usize::from(voters.contains(&own.0));
-        is_no_majority(voters.len() - without.min(voters.len()), voters.len())
+    /// The same with this node, which is `own` and called so, if it has none.
+    pub fn full_majority(&self, own: (NodeId, &str), voters: &[u64]) -> Option<String> {
+        let mut full = self.full_among(voters);
+        if voters.contains(&own.0.0) && self.admit(Purpose::Add).is_err() {
+            full.push(own.1.to_owned());
+            full.sort_unstable();
+        }
+        no_majority(full, voters)
     }
     /// The names of those of these nodes, other than this one, that have no room.
     fn full_among(&self, nodes: &[u64]) -> Vec<String> {
         let full = self.full_elsewhere.lock();
-        nodes.iter().filter_map(|node| full.get(&NodeId(*node))).cloned().collect()
+        let mut names: Vec<String> =
+            nodes.iter().filter_map(|node| full.get(&NodeId(*node))).cloned().collect();
+        names.sort_unstable();
+        names
     }
     /// The names of all other nodes that have no room.
     pub fn full_elsewhere(&self) -> Vec<String> {
-        self.full_elsewhere.lock().values().cloned().collect()
+        let mut names: Vec<String> = self.full_elsewhere.lock().values().cloned().collect();
+        names.sort_unstable();
+        names
     }
     /// Says that the disk fills up, before writes are refused.
     pub fn warning(&self) -> Option<String> {
@@ -212,8 +219,11 @@ impl DiskGuard {
     }
 }
 
-fn is_no_majority(some: usize, all: usize) -> bool {
-    some < all && some * 2 <= all
+/// Says which of the voters have no room, if the others are no majority.
+fn no_majority(full: Vec<String>, voters: &[u64]) -> Option<String> {
+    let with_room = voters.len() - full.len().min(voters.len());
+    let is_none = !full.is_empty() && with_room * 2 <= voters.len();
+    is_none.then(|| format!("disk is almost full on {}", full.join(", ")))
 }
 
 #[cfg(test)]
@@ -309,19 +319,20 @@ mod tests {
             |guard: &DiskGuard| guard.admit_as("n1", &[1, 2, 3], Purpose::Add).expect_err("no room");
         let alone = refused(&guard).message;
         assert!(alone.starts_with("disk is almost full on n1: ") && alone.ends_with(" MB"), "{alone}");
-        assert!(!guard.is_short_everywhere(NodeId(1), &[1, 2, 3]), "the other two have room");
+        assert_eq!(guard.full_majority((NodeId(1), "n1"), &[1, 2, 3]), None, "the other two have room");
         guard.note_full_elsewhere([(2, "n2"), (9, "n9")].map(|(id, name)| (NodeId(id), name.into())).into());
         let both = refused(&guard).message;
         assert!(both.starts_with("disk is almost full on n1: ") && both.ends_with("; also on n2"), "{both}");
         assert_eq!(guard.full_elsewhere(), ["n2", "n9"]);
-        for (own, voters, is_short) in [
-            (1, &[1, 2, 3][..], true),
-            (1, &[2, 3, 4], false),
-            (1, &[1, 2, 3, 4, 5], false),
-            (1, &[1], true),
-            (1, &[], false),
+        for (voters, named) in [
+            (&[1, 2, 3][..], Some("n1, n2")),
+            (&[2, 3, 4], None),
+            (&[1, 2, 3, 4, 5], None),
+            (&[1], Some("n1")),
+            (&[], None),
         ] {
-            assert_eq!(guard.is_short_everywhere(NodeId(own), voters), is_short, "{voters:?}");
+            let found = guard.full_majority((NodeId(1), "n1"), voters);
+            assert_eq!(found, named.map(|names| format!("disk is almost full on {names}")), "{voters:?}");
         }
     }
 

@@ -34,9 +34,9 @@ impl SmallDisk {
     pub fn path(&self) -> &Path {
         &self.0
     }
-    /// Fills it with one file until `left_bytes` are free.
+    /// Fills it with one file until `left_bytes` are free; of one that is full already no byte becomes free meanwhile.
     pub fn fill(&self, left_bytes: u64) -> Result<()> {
-        let mut file = File::create(self.ballast())?;
+        let mut file = File::options().append(true).create(true).open(self.ballast())?;
         for piece in [1 << 20, 4 << 10, 1] {
             let bytes = vec![0u8; piece];
             while file.write_all(&bytes).is_ok() {}

@@ -144,8 +144,14 @@ fn make(client: &Client, names: &[String]) {
             json!({"action": "addObject", "indexName": name, "body": body})
         };
         let requests: Vec<Value> = names.iter().map(request).collect();
-        let answer =
-            client.post("/1/indexes/*/batch", &json!({"requests": requests})).unwrap().success().unwrap();
+        let body = json!({"requests": requests});
+        let answer = loop {
+            let answer = client.post("/1/indexes/*/batch", &body).unwrap();
+            // what was answered waits to be applied: clients try again
+            if answer.status != 503 || !answer.message().contains("too many writes are waiting") {
+                break answer.success().unwrap();
+            }
+        };
         let tasks = answer.body["taskID"].as_object().unwrap().clone();
         last = tasks.into_iter().map(|(index, task)| (index, task.as_u64().unwrap())).collect();
         assert!(last.iter().all(|(_, task)| task & 0xfff == GROUP), "they are in other groups");

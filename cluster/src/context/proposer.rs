@@ -183,15 +183,12 @@ impl Proposer {
     }
     /// Whether no other node can take the write either, whoever leads.
     fn is_no_way_around(&self, group: GroupId, purpose: Purpose) -> bool {
-        let is_short = || {
-            let has_room = self.disk.admit(Purpose::Add).is_ok();
-            let voters = self.voters(group);
-            match has_room {
-                true => self.disk.without_majority(&voters).is_some(),
-                false => self.disk.is_short_everywhere(self.self_id, &voters),
-            }
-        };
+        let is_short = || self.full_majority(&self.voters(group)).is_some();
         self.is_alone() || purpose == Purpose::Add && is_short()
+    }
+    /// Says which voters have no room, this node included, when those with room are no majority.
+    fn full_majority(&self, voters: &[u64]) -> Option<String> {
+        self.disk.full_majority((self.self_id, &self.own_name()), voters)
     }
     /// The voters of a group, as far as this node knows.
     fn voters(&self, group: GroupId) -> Vec<u64> {
@@ -204,7 +201,7 @@ impl Proposer {
     }
     /// What a caller hears, with the nodes without room when that may be why.
     fn with_full_disks(&self, text: String, voters: &[u64]) -> String {
-        match self.disk.without_majority(voters) {
+        match self.full_majority(voters) {
             Some(full) => format!("{text}; {full}"),
             None => text,
         }

@@ -157,3 +157,25 @@ fn a_failed_merge_leaves_the_segments_as_they_were() {
     assert_eq!(view.segments().len(), 1);
     check(&view, &model);
 }
+
+/// A snapshot links thousands of shards between two commands: each would wait for the disk several times.
+#[test]
+fn what_is_lent_waits_for_no_disk_and_what_is_given_does() {
+    let root = tempfile::tempdir().unwrap();
+    let recorder = RecordingFiles::new(root.path()).unwrap();
+    let mut writer = open(&root.path().join("s"), Arc::new(recorder.clone()), SPILL_BYTES).unwrap();
+    put(&mut writer, "a", 1);
+    writer.flush(payload(1)).unwrap();
+    let synced = || recorder.sync_points().len();
+    let before = synced();
+    writer.lend_to(&root.path().join("lent")).unwrap();
+    ShardView::lend_durable(&root.path().join("s"), &root.path().join("again"), &recorder).unwrap();
+    assert_eq!(synced(), before);
+    writer.link_as(payload(2), &root.path().join("given")).unwrap();
+    assert!(synced() > before);
+    for (folder, applied) in [("lent", 1), ("again", 1), ("given", 2)] {
+        let shard = open(&root.path().join(folder), RealFiles::shared(), SPILL_BYTES).unwrap();
+        assert_eq!(shard.durable(), Some(payload(applied)), "{folder}");
+        check(&shard.view(), &Model::from([("a".into(), record("a", 1))]));
+    }
+}
