@@ -14,13 +14,13 @@ use quorate_store::recorder::{CrashMode, RecordingFiles};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Cuts of each script in every test run.
-const CUTS: usize = 6;
+pub const CUTS: usize = 6;
 /// Scripts in every test run.
 const SCRIPTS: u64 = 4;
 /// Commands of a script.
 const COMMANDS: usize = 28;
 /// The longest time for many more scripts.
-const LONG: Duration = Duration::from_secs(4 * 3600);
+pub const LONG: Duration = Duration::from_secs(4 * 3600);
 
 /// Everything that callers see of an index.
 type Contents = BTreeMap<u64, (Vec<String>, String, String)>;
@@ -267,7 +267,7 @@ fn difference(log_index: u64, found: &Contents, expected: &Contents) -> String {
 }
 
 /// Cuts a script off at `cuts` moments, and what follows a cut again; returns what differed first.
-fn try_script(script: &Script, seed: u64, cuts: usize, plant: fn(&Path)) -> Result<usize, String> {
+pub fn try_script(script: &Script, seed: u64, cuts: usize, plant: fn(&Path)) -> Result<usize, String> {
     let expected = never_stopped(script);
     let mut chance = Chance::new(seed ^ 0xc0ffee);
     let dir = tempfile::tempdir().unwrap();
@@ -317,77 +317,5 @@ fn a_replay_gives_what_the_first_time_gave_wherever_it_was_cut_off() {
             .map(|tried| tried.unwrap_or_else(|e| panic!("{e}")))
             .sum();
         println!("{tried} cuts of {scripts} scripts");
-    });
-}
-
-/// Calls `act` with the path of every manifest under a folder.
-fn each_manifest(folder: &Path, act: &dyn Fn(&Path)) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            each_manifest(&path, act);
-        } else if path.file_name().is_some_and(|name| name == "shard.manifest") {
-            act(&path);
-        }
-    }
-}
-fn manifest(path: &Path) -> serde_json::Value {
-    let text = std::fs::read_to_string(path).unwrap();
-    let (_, body) = text.split_once('\n').unwrap();
-    serde_json::from_str(body).unwrap()
-}
-/// Lets a manifest say something else.
-pub fn change_manifest(path: &Path, change: impl FnOnce(&mut serde_json::Value)) {
-    let mut manifest = manifest(path);
-    change(&mut manifest);
-    let body = serde_json::to_string(&manifest).unwrap();
-    let text = format!("quorate-shard 1 {:08x}\n{body}", crc32fast::hash(body.as_bytes()));
-    std::fs::write(path, text).unwrap();
-}
-/// A copy of an index without files leaves none.
-fn copies_of_nothing_leave_nothing(folder: &Path) {
-    each_manifest(folder, &|path| {
-        if manifest(path)["segments"].as_array().unwrap().is_empty() {
-            std::fs::remove_file(path).unwrap();
-        }
-    });
-}
-/// A durable commit between two steps of a command names all of it.
-fn steps_are_not_counted(folder: &Path) {
-    each_manifest(folder, &|path| {
-        change_manifest(path, |manifest| {
-            manifest["payload"].as_object_mut().unwrap().remove("step");
-        });
-    });
-}
-
-#[test]
-fn planted_bugs_are_found() {
-    in_system_for(LONG, || {
-        let increment = || records(1, vec![partial("a", r#"{"n":{"_operation":"Increment","value":1}}"#)]);
-        let steps = vec![increment(), IndexCommand::Copy { from: 1, to: 2 }, increment()];
-        let planted: [(&str, fn(&Path), Vec<IndexCommand>); 2] = [
-            (
-                "copies of nothing leave nothing",
-                copies_of_nothing_leave_nothing,
-                vec![
-                    settings(1, r#"{"hitsPerPage":7}"#),
-                    IndexCommand::Copy { from: 1, to: 2 },
-                    increment(),
-                    increment(),
-                ],
-            ),
-            (
-                "steps are not counted",
-                steps_are_not_counted,
-                vec![increment(), IndexCommand::Sequence { commands: steps }, records(3, vec![put("a", 1)])],
-            ),
-        ];
-        for (name, plant, log) in planted {
-            let script = Script { hollow: vec![BTreeSet::new(); log.len() + 1], log, end: 4 };
-            let found = (0..50).find_map(|seed| try_script(&script, seed, 2 * CUTS, plant).err());
-            let found = found.unwrap_or_else(|| panic!("not found: {name}"));
-            assert!(found.contains("expected"), "found, but not what was planted: {found}");
-        }
     });
 }

@@ -8,6 +8,7 @@ mod failing_disk;
 mod following;
 mod models;
 mod places;
+mod planted;
 mod reading;
 mod rebuilds;
 mod replay;

@@ -111,7 +111,7 @@ fn files_that_an_earlier_program_linked_are_those_of_the_command() {
         // it named the last command of the source, and no step
         for index in [2, 5] {
             let path = Layout::new(dir.path()).shard(index, 0).join("shard.manifest");
-            cut_off::change_manifest(&path, |manifest| {
+            planted::change_manifest(&path, |manifest| {
                 manifest["payload"] = serde_json::json!({ "applied": 1, "term": 1 });
             });
         }
