@@ -232,7 +232,13 @@ fn live(
         if log_index >= cut.begun {
             learn(&life.node, known);
         }
-        life.apply(log_index, &script.log[log_index as usize - 1]);
+        let command = &script.log[log_index as usize - 1];
+        match log_index <= cut.begun && matches!(command, IndexCommand::Compare) {
+            // as a group does it: a replay goes through states that were never there, as that of an index whose files a later
+            // command has removed already
+            true => life.machine.pass(log_index),
+            false => life.apply(log_index, command),
+        }
         let differs = Compared::take(&life.node)
             .and_then(|compared| compared.difference(&expected.compared[&log_index]));
         if let Some(differs) = differs {
