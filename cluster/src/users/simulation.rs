@@ -3,7 +3,8 @@
 //! The code that places, moves and removes users runs here as it is, and so do the mapping, the leases and the fences; only
 //! what lies behind [`crate::write::env::Env`] is simulated: four nodes in two clusters, in virtual time, by one seed. Messages are
 //! lost, late and repeated, replicas lag, nodes die (above all the one that drives moves, after any of its steps) and are cut
-//! off, while clients write, read, change settings, and move users to and fro, and indices are renamed, copied, linked and deleted.
+//! off, while clients write, read, change settings, and move users to and fro, and indices are renamed, copied, linked and deleted,
+//! some of them with writes under way.
 //!
 //! `QUORATE_SIM_SEEDS=N` runs N seeds instead of the few that fit into every test run, beginning with `QUORATE_SIM_FROM` (0).
 
@@ -11,15 +12,16 @@ mod clients;
 mod drive;
 mod executor;
 mod groups;
+mod hasty;
 mod indices;
 mod mutant;
 mod seat;
 mod settings;
+mod truth;
 mod world;
 
 use crate::command::{Joining, MetaCommand};
 use crate::meta::MetaState;
-use clients::Truth;
 use executor::{Executor, NOBODY};
 use mutant::Mutant;
 use quorate_model::seeds::{RunningSeed, caught, seeds};
@@ -27,6 +29,7 @@ use quorate_model::{GroupId, IndexName, NodeId, UserId, level};
 use seat::AGAIN_MS;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use truth::Truth;
 use world::{Climate, Counts, FIRST_NODES, NODES, World};
 
 /// Virtual milliseconds of disturbance in one run.
@@ -237,7 +240,8 @@ fn a_user_is_on_one_cluster_and_no_record_is_missing_doubled_or_refused() {
     if seeds(100).count() >= 50 {
         let Counts { given_up, kills, cuts, deletions, unknown, repeated, removals, .. } = counts;
         let Counts { renames, led_renames, copies, configured, ended, unlinked, wiped, .. } = counts;
-        let all = [given_up, kills, cuts, deletions, unknown, repeated, removals];
+        let Counts { hasty, hasty_anew, .. } = counts;
+        let all = [given_up, kills, cuts, deletions, unknown, repeated, removals, hasty, hasty_anew];
         let all = [&all[..], &[renames, led_renames, copies, configured, ended, unlinked, wiped]].concat();
         assert!(all.iter().all(|&count| count > 0), "{counts:?}");
     }

@@ -38,7 +38,6 @@ const FILES: &[(&str, &str)] = &[
     ("cluster/src/membership/simulation/world.rs", WORLD),
     ("cluster/src/meta/tests.rs", SCRIPTS),
     ("cluster/src/snapshot/fetch.rs", STEPS),
-    ("cluster/src/users/simulation/clients.rs", WORLD),
     ("cluster/src/users/simulation/indices.rs", WORLD),
     ("cluster/src/users/simulation/seat.rs", WORLD),
     ("cluster/src/users/simulation/world.rs", WORLD),

@@ -1,226 +1,23 @@
-//! What do clients write, move and read, and what must they see of it?
-//!
-//! Each record of a user is a register with numbered states, written one after another; every fourth state is that there is no
-//! record. A read must show each record in a state that is not older than what was published when it began, and not newer than
-//! what was begun when it ended. When nobody knows what became of a write, its record is written no more.
+//! What do clients write, move and read? What they must see of it is in [`super::truth`].
 
 use super::executor::NOBODY;
 use super::seat::{Role, Seat};
-use super::world::{NODES, World};
+use super::truth::{PLACE, RECORDS, Truth, is_absent, shown};
+use super::world::World;
 use crate::command::MetaCommand;
 use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
-use crate::meta::IndexRow;
 use crate::users::records::deletion_of;
 use crate::users::{routing, write};
 use crate::write::env::Env;
-use parking_lot::Mutex;
-use quorate_model::user::{owned_id, owner_of};
+use quorate_model::user::owned_id;
 use quorate_model::{IndexName, NodeId, RecordOp, Result, UserId};
 use quorate_node::ops::Incarnation;
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::oneshot;
-
-/// Records of a user that are written at a time.
-pub const RECORDS: u64 = 5;
-/// The parameter of a deletion that is for the records of one place.
-pub const PLACE: &str = "place";
-/// States of which one is that there is no record.
-const STATES: u64 = 4;
-
-/// The states of one record.
-#[derive(Clone, Copy, Debug, Default)]
-struct Register {
-    /// The last state that somebody began to write.
-    begun: u64,
-    /// The last one whose write was answered.
-    answered: u64,
-    /// The last one that was published.
-    published: u64,
-    /// What became of the last write is not known.
-    is_over: bool,
-    /// A write was done again because the user had been moved: what it wrote first stays where nobody reads it, until the
-    /// user comes back or is removed.
-    has_strays: bool,
-    /// It was copied while it was written: any state between the two is right.
-    is_copied: bool,
-}
-
-fn is_absent(state: u64) -> bool {
-    state.is_multiple_of(STATES)
-}
-
-/// What became of one user.
-pub struct Truth {
-    pub user: UserId,
-    registers: Mutex<BTreeMap<Key, Register>>,
-    /// The records that are written now, by index and place.
-    numbers: Mutex<BTreeMap<Key, u64>>,
-    /// Indices of which nobody knows what became of a deletion of many records: it may come late and take those with it that
-    /// are written meanwhile, so that nothing is written there any more.
-    given_up: Mutex<BTreeSet<Incarnation>>,
-    pub is_over: AtomicBool,
-    pub writes_under_way: AtomicBool,
-}
-
-/// An index, and the number of a record in it.
-type Key = (Incarnation, u64);
-
-/// What a read showed: each record of the user by its number with its state.
-type Shown = BTreeMap<u64, u64>;
-
-fn shown(records: &BTreeMap<String, Vec<u8>>) -> Shown {
-    let number = |id: &String, record: &Vec<u8>| {
-        let text = std::str::from_utf8(record).expect("own text");
-        Some((owner_of(id).1.parse().ok()?, text.parse().ok()?))
-    };
-    let found: Shown = records.iter().filter_map(|(id, record)| number(id, record)).collect();
-    assert_eq!(found.len(), records.len(), "records of somebody else: {records:?}");
-    found
-}
-
-impl Truth {
-    pub fn new(user: &str) -> Arc<Truth> {
-        Arc::new(Truth {
-            user: UserId::new(user).expect("valid"),
-            registers: Mutex::default(),
-            numbers: Mutex::default(),
-            given_up: Mutex::default(),
-            is_over: AtomicBool::new(false),
-            writes_under_way: AtomicBool::new(false),
-        })
-    }
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-    /// The records of an index.
-    fn registers(&self, life: Incarnation) -> BTreeMap<u64, Register> {
-        let registers = self.registers.lock();
-        let of_it = registers.range((life, 0)..=(life, u64::MAX));
-        of_it.map(|((_, number), register)| (*number, *register)).collect()
-    }
-    /// What was answered of an index before something that copies it begins.
-    pub fn answered(&self, life: Incarnation) -> BTreeMap<u64, u64> {
-        self.registers(life).into_iter().map(|(number, register)| (number, register.answered)).collect()
-    }
-    /// Takes over what a copy of an index may have: what was answered when it began, up to what is begun by now.
-    pub fn copied(&self, from: Incarnation, to: Incarnation, before: &BTreeMap<u64, u64>) {
-        let source = self.registers(from);
-        let mut registers = self.registers.lock();
-        for (number, Register { begun, is_over, has_strays, .. }) in source {
-            let least = before.get(&number).copied().unwrap_or(0);
-            let has_strays = has_strays || is_over;
-            let copied = Register {
-                begun,
-                answered: least,
-                published: least,
-                is_over: false,
-                has_strays,
-                is_copied: true,
-            };
-            registers.insert((to, number), copied);
-        }
-    }
-    /// Begins to delete the records of an index, of all places or of one. Returns the state that each gets.
-    fn begin_deletion(&self, life: Incarnation, place: Option<u64>) -> BTreeMap<Key, u64> {
-        let mut registers = self.registers.lock();
-        let of_it = registers.range_mut((life, 0)..=(life, u64::MAX));
-        let meant = of_it.filter(|((_, number), _)| place.is_none_or(|place| number % RECORDS == place));
-        let begun = meant.map(|(key, register)| {
-            register.begun = (register.begun / STATES + 1) * STATES;
-            // what nobody knows the end of may come after the deletion
-            register.is_copied |= register.is_over;
-            (*key, register.begun)
-        });
-        begun.collect()
-    }
-    fn register(&self, key: Key, change: impl FnOnce(&mut Register)) {
-        change(self.registers.lock().entry(key).or_default());
-    }
-    /// The number of the record at a place of an index; of another one when nobody knows what became of the last.
-    fn number(&self, life: Incarnation, place: u64) -> u64 {
-        let mut numbers = self.numbers.lock();
-        let registers = self.registers.lock();
-        let number = numbers.entry((life, place)).or_insert(place);
-        while registers.get(&(life, *number)).is_some_and(|register| register.is_over) {
-            *number += RECORDS;
-        }
-        *number
-    }
-    fn check(&self, life: Incarnation, before: &BTreeMap<u64, Register>, found: &Shown, what: &str) {
-        let after = self.registers(life);
-        for number in found.keys() {
-            assert!(after.contains_key(number), "{what}: {} shows a record that nobody wrote", self.user);
-        }
-        for (number, after) in after {
-            let least = before.get(&number).map_or(0, |before| before.published);
-            let mut allowed = least..=after.begun;
-            let fits = match found.get(&number) {
-                Some(state) => allowed.contains(state) && !is_absent(*state),
-                None => allowed.any(is_absent),
-            };
-            assert!(
-                fits,
-                "{what}: {} shows record {number} in state {:?}, expected one of {least} to {}",
-                self.user,
-                found.get(&number),
-                after.begun
-            );
-        }
-    }
-    /// What every node shows in the end: exactly what was answered, and nothing where the user is not.
-    pub fn check_at_last(&self, world: &Arc<World>) {
-        for (name, life) in world.indices.all() {
-            self.check_index_at_last(world, &name, life);
-        }
-    }
-    fn check_index_at_last(&self, world: &Arc<World>, name: &IndexName, life: Incarnation) {
-        let registers = self.registers(life);
-        let meta = world.with(NODES[0].0, |machine| machine.meta.clone());
-        let is_it = meta.catalogue.get(name).is_some_and(|row| row.incarnation == life);
-        assert!(is_it, "at last: {name} is another index");
-        let row = meta.users.map.get(&self.user).copied();
-        for (node, cluster) in NODES {
-            let partition = meta.partition_of(name, cluster).expect("a name");
-            let is_here = row.is_some_and(|row| row.cluster == cluster);
-            let found = match meta.catalogue.get(&partition) {
-                Some(partition) => self.found_at_last(world, node, partition),
-                // the cluster came after the index, and nothing was written there
-                None => Shown::new(),
-            };
-            for (number, register) in &registers {
-                let state = found.get(number).copied();
-                let fits = |wanted: u64| state == (!is_absent(wanted)).then_some(wanted);
-                let is_right = match is_here {
-                    true if register.is_copied => (register.published..=register.begun).any(fits),
-                    true if register.is_over => fits(register.answered) || fits(register.begun),
-                    true => fits(register.answered),
-                    // it was written when everything had been deleted there
-                    false => state.is_none() || register.is_over || register.has_strays,
-                };
-                assert!(
-                    is_right,
-                    "at last: {} {name} {number} in cluster {cluster}, {row:?}: {state:?} {register:?}",
-                    self.user
-                );
-            }
-            for number in found.keys() {
-                assert!(registers.contains_key(number), "at last: {name} has {number}, which nobody wrote");
-            }
-        }
-    }
-    fn found_at_last(&self, world: &Arc<World>, node: u64, partition: &IndexRow) -> Shown {
-        let all = world.records_at_last(node, partition.group).into_iter();
-        let is_own = |of: Incarnation, id: &str| {
-            of == partition.incarnation && owner_of(id).0 == Some(self.user.as_str())
-        };
-        let own = all.filter(|((of, id), _)| is_own(*of, id));
-        shown(&own.map(|((_, id), record)| (id, record)).collect())
-    }
-}
 
 /// Somebody's call on a node; `None` when the node dies.
 pub async fn call<T: Send + 'static, F: Future<Output = T> + Send + 'static>(
@@ -255,7 +52,7 @@ pub async fn write(world: Arc<World>, truth: Arc<Truth>) {
             break;
         }
         let Some((name, life)) = world.indices.begin_write(&world.clock) else { continue };
-        if !truth.given_up.lock().contains(&life) {
+        if !truth.has_given_up(life) {
             truth.writes_under_way.store(true, Ordering::Relaxed);
             write_one(&world, &truth, (name, life)).await;
             truth.writes_under_way.store(false, Ordering::Relaxed);
@@ -276,11 +73,7 @@ async fn write_one(world: &Arc<World>, truth: &Arc<Truth>, (name, life): (IndexN
         }
         false => {
             let key = (life, truth.number(life, world.clock.below(RECORDS)));
-            let mut state = 0;
-            truth.register(key, |register| {
-                register.begun += 1;
-                state = register.begun;
-            });
+            let state = truth.begin_write(key);
             let object_id = owned_id(&truth.user, &key.1.to_string());
             let op = match is_absent(state) {
                 true => RecordOp::Delete { object_id },
@@ -289,26 +82,18 @@ async fn write_one(world: &Arc<World>, truth: &Arc<Truth>, (name, life): (IndexN
             (op, BTreeMap::from([(key, state)]))
         }
     };
-    let change = |change: &dyn Fn(&mut Register, u64)| {
-        states.iter().for_each(|(key, state)| truth.register(*key, |register| change(register, *state)));
-    };
     let (accepted, is_stray) = written(world, truth, name, op).await;
-    change(&|register, _| register.has_strays |= is_stray);
+    states.keys().for_each(|key| truth.register(*key, |register| register.has_strays |= is_stray));
     world.count(|counts| counts.done_again += u64::from(is_stray));
     let Some(accepted) = accepted else {
-        change(&|register, _| register.is_over = true);
+        states.keys().for_each(|key| truth.register(*key, |register| register.is_over = true));
         if is_deletion {
-            truth.given_up.lock().insert(life);
+            truth.give_up(life);
         }
         world.count(|counts| counts.unknown += 1);
         return;
     };
-    let settled = |register: &Register| !(is_deletion && register.is_over);
-    change(&|register, state| {
-        if settled(register) {
-            register.answered = state;
-        }
-    });
+    truth.answered(&states, is_deletion);
     world.count(|counts| match is_deletion {
         true => counts.wiped += 1,
         false if states.values().all(|state| is_absent(*state)) => counts.deletions += 1,
@@ -318,15 +103,11 @@ async fn write_one(world: &Arc<World>, truth: &Arc<Truth>, (name, life): (IndexN
     while !world.is_shown(task.group(), task.log_index()) {
         world.clock.sleep(3).await;
     }
-    change(&|register, state| {
-        if settled(register) {
-            (register.published, register.is_copied) = (state, false);
-        }
-    });
+    truth.published(&states, is_deletion);
 }
 
 /// One write by any node: what was answered, and whether it was done again.
-async fn written(
+pub async fn written(
     world: &Arc<World>,
     truth: &Arc<Truth>,
     name: IndexName,

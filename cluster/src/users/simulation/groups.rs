@@ -2,9 +2,9 @@
 //!
 //! Consensus is simulated elsewhere: here a log is one list that nobody loses, which replicas apply late.
 
-use super::clients::{PLACE, RECORDS};
 use super::mutant::Mutant;
 use super::settings::changed;
+use super::truth::{PLACE, RECORDS};
 use quorate_model::user::{OWNER, owned_id, owner_of};
 use quorate_model::{RecordOp, UserId};
 use quorate_node::Fences;
@@ -31,6 +31,12 @@ pub struct Replica {
 }
 
 impl Replica {
+    /// What a log makes that is applied to its end.
+    pub fn of_log(log: &[IndexCommand], mutant: Option<Mutant>) -> Replica {
+        let mut replica = Replica { due: log.iter().map(|_| 0).collect(), ..Replica::default() };
+        replica.go_on(log, 0, mutant);
+        replica
+    }
     /// Applies what is due.
     pub fn go_on(&mut self, log: &[IndexCommand], now_ms: u64, mutant: Option<Mutant>) {
         while self.due.front().is_some_and(|due| *due <= now_ms) {

@@ -1,13 +1,15 @@
 //! Which indices are there, and what is done to them while their users move?
 //!
 //! An index is known by its incarnation: a rename changes what it is called, a copy is a new one whose records are those of
-//! its source at some moment of the copy. Writes of an index wait while it is renamed or ends, as those of careful clients
-//! do; nobody waits for copies and links.
+//! its source at some moment of the copy. Most clients wait with what they do in an index while it is renamed or ends, but not
+//! those of [`super::hasty`]; nobody waits for copies and links.
 
-use super::clients::{Truth, call, some_node};
+use super::clients::{call, some_node};
 use super::drive::announce;
 use super::executor::{Clock, NOBODY};
+use super::hasty::Hasty;
 use super::seat::Seat;
+use super::truth::{Mark, Truth};
 use super::world::{FIRST_NODES, NODES, World};
 use super::{index, joining};
 use crate::command::Wanted;
@@ -25,7 +27,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 /// Names that indices get.
-const NAMES: [&str; 9] = ["i", "j", "k", "l", "m", "n", "o", "p", "q"];
+const NAMES: [&str; 13] = ["e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q"];
 /// Those that copies get which are made without a break.
 const NAMES_OF_COPIES: [&str; 9] = ["r", "s", "t", "u", "v", "w", "x", "y", "z"];
 /// Indices that are there at a time: between these.
@@ -223,63 +225,109 @@ async fn change(world: &Arc<World>, truths: &[Arc<Truth>]) {
     let Some(it) = indices.claim(&world.clock) else { return };
     let count = indices.lives.lock().len();
     match world.clock.below(9) {
-        0..=2 => rename(world, &it).await,
-        3 if count > FEW => rename_over(world, &it).await,
+        0..=2 => rename(world, truths, &it).await,
+        3 if count > FEW => rename_over(world, truths, &it).await,
         4 | 5 if count < MANY => copy(world, truths, &it, &NAMES).await,
         6 if count > FEW => copy_over(world, truths, &it).await,
-        7 if count > FEW => delete(world, &it).await,
+        7 if count > FEW => delete(world, truths, &it).await,
         8 if count < MANY => link(world, truths, &it).await,
         _ => indices.let_go(world, it.1),
     }
 }
 
-async fn rename(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
-    let to = world.indices.free_name(&world.clock, &NAMES).expect("more names than indices");
-    world.indices.close(&world.clock, *life).await;
+/// Renames an index that somebody has claimed and closed, while others write to it; it stays closed. What they made under the
+/// name that it had has to be adopted.
+async fn rename_while_written(
+    world: &Arc<World>,
+    truths: &[Arc<Truth>],
+    (from, life): (&IndexName, Incarnation),
+    to: &IndexName,
+) -> Arc<Hasty> {
+    // one more index comes of it
+    let writers = if world.indices.lives.lock().len() < MANY { truths } else { &[] };
+    let hasty = Hasty::begin(world, writers, from);
     let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
+    hasty.end(world).await;
+    hasty.settle(world, life).await;
+    world.indices.taken.lock().insert(from.clone());
+    hasty
+}
+
+/// Opens an index that was made by writes to a name which another one had until then, if there is one.
+async fn adopt(world: &Arc<World>, hasty: &Hasty, (name, before): (&IndexName, Incarnation)) {
+    if hasty.has_unknown() {
+        world.clock.sleep(ARRIVED_MS).await;
+    }
+    let anew = life_of(world, name).filter(|life| *life != before);
+    hasty.check_kept([Some(before), anew]);
+    if let Some(anew) = anew {
+        hasty.settle(world, anew).await;
+        world.indices.add(name.clone(), anew);
+        world.count(|counts| counts.hasty_anew += hasty.count_in(anew));
+    }
+    world.indices.taken.lock().remove(name);
+}
+
+async fn rename(world: &Arc<World>, truths: &[Arc<Truth>], (from, life): &(IndexName, Incarnation)) {
+    let to = world.indices.free_name(&world.clock, &NAMES).expect("more names than indices");
+    world.indices.close(&world.clock, *life).await;
+    let hasty = rename_while_written(world, truths, (from, *life), &to).await;
     assert!(world.indices.release(world, *life), "{from} is lost on its way to {to}");
     world.indices.taken.lock().remove(&to);
     world.count(|counts| counts.renames += 1);
+    adopt(world, &hasty, (from, *life)).await;
 }
 
 /// Renames an index with what follows it; somebody has claimed it. Returns its name.
-async fn rename_led(world: &Arc<World>, (from, life): (&IndexName, Incarnation)) -> IndexName {
+async fn rename_led(
+    world: &Arc<World>,
+    truths: &[Arc<Truth>],
+    (from, life): (&IndexName, Incarnation),
+) -> IndexName {
     let indices = &world.indices;
     let to = indices.free_name(&world.clock, &NAMES).expect("more names than indices");
     indices.close(&world.clock, life).await;
-    let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
-    perform(world, |seat| async move { decide(&seat, command).await }).await;
+    let hasty = rename_while_written(world, truths, (from, life), &to).await;
     let name = name_of(&world.state().decided, life);
     let name = name.unwrap_or_else(|| panic!("{from} is lost on its way to {to}"));
     indices.with(life, |live| (live.name, live.is_closed) = (name.clone(), false));
     indices.taken.lock().remove(&to);
     world.count(|counts| counts.led_renames += 1);
+    adopt(world, &hasty, (from, life)).await;
     name
 }
 
-async fn rename_over(world: &Arc<World>, (from, life): &(IndexName, Incarnation)) {
+async fn rename_over(world: &Arc<World>, truths: &[Arc<Truth>], (from, life): &(IndexName, Incarnation)) {
     let indices = &world.indices;
     let Some((to, other)) = indices.claim(&world.clock) else { return indices.let_go(world, *life) };
     indices.close(&world.clock, *life).await;
     indices.close(&world.clock, other).await;
-    let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
-    perform(world, |seat| async move { decide(&seat, command).await }).await;
+    // what goes to the index that is replaced is gone
+    let replaced = Hasty::begin(world, truths, &to);
+    let hasty = rename_while_written(world, truths, (from, *life), &to).await;
+    replaced.end(world).await;
+    for life in [*life, other] {
+        replaced.settle(world, life).await;
+    }
     indices.let_go(world, other);
     assert!(indices.release(world, *life), "{from} is lost on its way to {to}");
     world.count(|counts| counts.renames += 1);
+    adopt(world, &hasty, (from, *life)).await;
 }
 
 async fn copy(world: &Arc<World>, truths: &[Arc<Truth>], it: &(IndexName, Incarnation), names: &[&str]) {
     let to = world.indices.free_name(&world.clock, names).expect("more names than indices");
-    copy_to(world, truths, it, (&to, None)).await;
+    copy_to(world, truths, it, (&to, None), None).await;
     world.indices.taken.lock().remove(&to);
 }
 async fn copy_over(world: &Arc<World>, truths: &[Arc<Truth>], it: &(IndexName, Incarnation)) {
     let indices = &world.indices;
     let Some((to, other)) = indices.claim(&world.clock) else { return indices.let_go(world, it.1) };
     indices.close(&world.clock, other).await;
-    copy_to(world, truths, it, (&to, Some(other))).await;
+    let replaced = Hasty::begin(world, truths, &to);
+    copy_to(world, truths, it, (&to, Some(other)), Some(&replaced)).await;
+    replaced.settle(world, other).await;
     indices.let_go(world, other);
 }
 /// What was there under the name before is released by the caller.
@@ -288,8 +336,9 @@ async fn copy_to(
     truths: &[Arc<Truth>],
     (from, life): &(IndexName, Incarnation),
     (to, before): (&IndexName, Option<Incarnation>),
+    hasty: Option<&Hasty>,
 ) {
-    let answered: Vec<_> = truths.iter().map(|truth| truth.answered(*life)).collect();
+    let marks: Vec<_> = truths.iter().map(|truth| truth.mark(*life)).collect();
     let configured = world.configured.answered(*life);
     let (source, destination) = (from.clone(), to.clone());
     perform(world, |seat| async move {
@@ -298,9 +347,17 @@ async fn copy_to(
         seen(&seat, copied.task_id, seat.write_deadline()).await
     })
     .await;
+    if let Some(hasty) = hasty {
+        hasty.end(world).await;
+    }
     if let Some(copied) = life_of(world, to).filter(|copied| Some(*copied) != before) {
-        for (truth, answered) in truths.iter().zip(&answered) {
-            truth.copied(*life, copied, answered);
+        let of_others = |truth| hasty.map_or_else(BTreeSet::new, |hasty| hasty.numbers(truth));
+        for (truth, mark) in truths.iter().zip(&marks) {
+            check_copy(world, truth, (from, *life), (to, mark), &of_others(truth));
+            truth.copied(*life, copied, mark);
+        }
+        if let Some(hasty) = hasty {
+            hasty.settle(world, copied).await;
         }
         world.configured.copied(*life, copied, configured);
         world.indices.add(to.clone(), copied);
@@ -309,11 +366,28 @@ async fn copy_to(
     world.indices.let_go(world, *life);
 }
 
+/// Checks what a copy of an index shows first; `of_others` are records that were written to the copy itself.
+fn check_copy(
+    world: &World,
+    truth: &Truth,
+    (from, life): (&IndexName, Incarnation),
+    (to, mark): (&IndexName, &Mark),
+    of_others: &BTreeSet<u64>,
+) {
+    if let Some(mut found) = truth.written(world, to) {
+        found.retain(|number, _| !of_others.contains(number));
+        truth.check_copy(life, mark, &found, &format!("{to}, a copy of {from}"));
+    }
+}
+
 /// Deletes an index; another one gets its name at once.
-async fn delete(world: &Arc<World>, (name, life): &(IndexName, Incarnation)) {
+async fn delete(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexName, Incarnation)) {
     world.indices.close(&world.clock, *life).await;
+    let hasty = Hasty::begin(world, truths, name);
     let command = MetaCommand::DeleteIndex { name: name.clone(), incarnation: *life };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
+    hasty.end(world).await;
+    hasty.settle(world, *life).await;
     if world.indices.release(world, *life) {
         return;
     }
@@ -326,7 +400,9 @@ async fn delete(world: &Arc<World>, (name, life): &(IndexName, Incarnation)) {
         )
         .await;
     }
-    world.indices.add(name.clone(), life_of(world, name).expect("made"));
+    let anew = life_of(world, name).expect("made");
+    hasty.settle(world, anew).await;
+    world.indices.add(name.clone(), anew);
     world.indices.taken.lock().remove(name);
 }
 
@@ -368,10 +444,10 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     for _ in 0..2 {
         world.clock.sleep(world.clock.below(750)).await;
         if world.clock.below(2) == 0 {
-            name = rename_led(world, (&name, *life)).await;
+            name = rename_led(world, truths, (&name, *life)).await;
         }
     }
-    let answered: Vec<_> = truths.iter().map(|truth| truth.answered(*life)).collect();
+    let marks: Vec<_> = truths.iter().map(|truth| truth.mark(*life)).collect();
     let is_linked = |name: &IndexName| {
         world.state().decided.catalogue.get(name).is_some_and(|row| row.role != Role::Alone)
     };
@@ -384,8 +460,9 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     if let Some(unlinked) = life_of(world, &replica) {
         // what was written before every replica of the groups has heard
         world.clock.sleep(world.climate.lag_ms).await;
-        for (truth, answered) in truths.iter().zip(&answered) {
-            truth.copied(*life, unlinked, answered);
+        for (truth, mark) in truths.iter().zip(&marks) {
+            check_copy(world, truth, (&name, *life), (&replica, mark), &BTreeSet::new());
+            truth.copied(*life, unlinked, mark);
         }
         world.configured.copied(*life, unlinked, configured);
         indices.add(replica.clone(), unlinked);

@@ -35,12 +35,18 @@ pub enum Mutant {
     PointsPartByPart,
     /// Nobody looks for partitions that have not got the settings of their index.
     LeavesSettings,
+    /// A write is answered, and skipped when its index has got another name on its way.
+    SkipsRenamed,
+    /// A write whose index has got another name on its way is done again under the one that it was for.
+    RepeatsRenamed,
+    /// The records of a copy are read one half after the other.
+    CopiesInTwo,
     /// All of it is as it was before level 4.
     EarlierLevel,
 }
 
 impl Mutant {
-    pub const ALL: [Mutant; 17] = [
+    pub const ALL: [Mutant; 20] = [
         Mutant::FlipsBeforeTheRest,
         Mutant::CleansBeforeFlip,
         Mutant::DoesNotFreeze,
@@ -57,29 +63,43 @@ impl Mutant {
         Mutant::CopiesFrozenUsers,
         Mutant::PointsPartByPart,
         Mutant::LeavesSettings,
+        Mutant::SkipsRenamed,
+        Mutant::RepeatsRenamed,
+        Mutant::CopiesInTwo,
         Mutant::EarlierLevel,
     ];
 
     /// Whether it shows while indices are copied, which are copied without a break then.
     pub fn is_of_copies(self) -> bool {
-        matches!(self, Mutant::ForgetsCopies | Mutant::CopiesFrozenUsers | Mutant::PointsPartByPart)
+        matches!(
+            self,
+            Mutant::ForgetsCopies
+                | Mutant::CopiesFrozenUsers
+                | Mutant::PointsPartByPart
+                | Mutant::CopiesInTwo
+        )
     }
 
     /// A seed that found it, tried before all others; without one the first seeds do.
     pub fn found_by(self) -> Option<u64> {
         match self {
-            Mutant::ReadsTheCatalogueOnce | Mutant::ForgetsCopies | Mutant::EarlierLevel => Some(1),
+            Mutant::ForgetsCopies => Some(1),
             Mutant::ShowsTooEarly | Mutant::LeavesSettings => Some(2),
             Mutant::LandsAtOnce => Some(3),
+            Mutant::ReadsTheCatalogueOnce => Some(4),
             Mutant::HearsNobody | Mutant::IgnoresFences => Some(8),
-            Mutant::CopiesFrozenUsers => Some(9),
-            Mutant::ForgetsLateWrites => Some(21),
+            Mutant::ForgetsLateWrites => Some(19),
             Mutant::BelievesForever | Mutant::CopiesOldRecords => Some(40),
             Mutant::PointsPartByPart => Some(57),
+            Mutant::CopiesFrozenUsers => Some(234),
             Mutant::FlipsBeforeTheRest
             | Mutant::CleansBeforeFlip
             | Mutant::DoesNotFreeze
-            | Mutant::CopiesNoDeletions => None,
+            | Mutant::CopiesNoDeletions
+            | Mutant::SkipsRenamed
+            | Mutant::RepeatsRenamed
+            | Mutant::CopiesInTwo
+            | Mutant::EarlierLevel => None,
         }
     }
 }

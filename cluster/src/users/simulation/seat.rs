@@ -16,8 +16,10 @@ use crate::types::Whose;
 use crate::write::copies::Filling;
 use crate::write::env::{ASK, Env, seen};
 use futures_util::future::{Either, select};
+use parking_lot::Mutex;
+use quorate_model::user::owner_of;
 use quorate_model::{Error, GroupId, IndexName, NodeId, RecordOp, Result, Settings, TaskId};
-use quorate_node::ops::IndexCommand;
+use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::lease::{Published, Shows};
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -56,6 +58,8 @@ pub struct Seat {
     proposals: Arc<AtomicU64>,
     /// What a planted bug takes for the catalogue.
     old: Option<Arc<MetaState>>,
+    /// What was written to last, by the name that it had then: for a planted bug.
+    written: Arc<Mutex<Option<(IndexName, Incarnation)>>>,
 }
 
 impl Seat {
@@ -70,6 +74,7 @@ impl Seat {
             is_cut_off: Arc::default(),
             proposals: Arc::default(),
             old: None,
+            written: Arc::default(),
         }
     }
     /// The same with a planted bug: what is known of the indices does not change any more.
@@ -235,6 +240,30 @@ impl Seat {
             command => command,
         }
     }
+    /// The index that a caller's command writes to, by its name here.
+    fn named(&self, command: &IndexCommand) -> Option<(IndexName, Incarnation)> {
+        let IndexCommand::Records { index, .. } = command else { return None };
+        let meta = self.world.with(self.node, |machine| machine.meta.clone());
+        let (name, _) = meta.catalogue.iter().find(|(_, row)| row.incarnation == *index)?;
+        (self.role == Role::Call).then(|| (name.clone(), *index))
+    }
+    /// Copies the second half of the records again, as they are a while later.
+    async fn copy_the_rest(&self, Filling { group, from, to, .. }: &Filling) {
+        self.world.clock.sleep(self.world.clock.below(300)).await;
+        let records = self.world.records_written(*group);
+        let is_of_it = |id: &str| owner_of(id).1.parse().is_ok_and(|number: u64| number % 2 == 1);
+        let own = |of: Incarnation| {
+            let own = records.iter().filter(move |((index, id), _)| *index == of && is_of_it(id));
+            own.map(|((_, id), record)| (id, record)).collect::<BTreeMap<_, _>>()
+        };
+        let (source, copy) = (own(*from), own(*to));
+        let put = source
+            .iter()
+            .map(|(id, record)| RecordOp::Put { object_id: (*id).clone(), record: (*record).clone() });
+        let gone = copy.keys().filter(|id| !source.contains_key(*id));
+        let ops = put.chain(gone.map(|id| RecordOp::Delete { object_id: (*id).clone() })).collect();
+        self.world.append(*group, IndexCommand::Records { index: *to, ops });
+    }
     async fn point_one_by_one(&self, copies: Vec<Copied>, deadline: Instant) -> Result<Accepted> {
         let mut last = None;
         for Copied { name, incarnation, group } in copies {
@@ -286,6 +315,11 @@ impl Env for Seat {
             let mut old = (**old).clone();
             (old.users, old.reserved) = (meta.users.clone(), Reserved::default());
             return Arc::new(old);
+        }
+        if let Some((name, index)) = &*self.written.lock()
+            && meta.catalogue.get(name).is_none_or(|row| row.incarnation != *index)
+        {
+            return without(&meta, *index);
         }
         if self.is(Mutant::ForgetsCopies) && self.role == Role::Driver {
             let mut without = (*meta).clone();
@@ -371,7 +405,17 @@ impl Env for Seat {
         };
         self.proposals.fetch_add(1, Ordering::Relaxed);
         let is_of_a_move = matches!(command, IndexCommand::ForUser { .. });
-        let put = move |world: &Arc<World>| Some(world.append(group, command.clone()));
+        let named = self.named(&command);
+        if self.is(Mutant::RepeatsRenamed) {
+            self.written.lock().clone_from(&named);
+        }
+        let skips = self.is(Mutant::SkipsRenamed);
+        let put = move |world: &Arc<World>| match &named {
+            Some((name, index)) if skips && world.has_renamed(name, *index) => {
+                Some(world.state().log_end(group))
+            }
+            _ => Some(world.append(group, command.clone())),
+        };
         let log_index = self.send(deadline, put, is_of_a_move).await?;
         let log_index = log_index.expect("a group of records always takes it");
         Ok(Accepted { task_id: TaskId::new(group, log_index), time_ms: self.world.clock.now_ms() })
@@ -399,6 +443,9 @@ impl Env for Seat {
         let Filling { group, from, to, .. } = *filling;
         let copy = IndexCommand::Copy { from, to };
         let task = self.propose(group, copy, Purpose::Add, deadline).await?.task_id;
+        if self.is(Mutant::CopiesInTwo) {
+            self.copy_the_rest(filling).await;
+        }
         // a large partition takes its time until it is shown
         self.world.clock.sleep(self.world.slowness()).await;
         seen(self, task, deadline).await.map(|()| None)
@@ -449,6 +496,16 @@ impl Env for Seat {
         });
         found.await
     }
+}
+
+/// What is known, without an index.
+fn without(meta: &MetaState, index: Incarnation) -> Arc<MetaState> {
+    let mut without = meta.clone();
+    let found = meta.catalogue.iter().find(|(_, row)| row.incarnation == index);
+    if let Some((name, _)) = found {
+        without.catalogue.remove(name);
+    }
+    Arc::new(without)
 }
 
 fn without_deletions(command: IndexCommand) -> IndexCommand {

@@ -10,7 +10,7 @@ use crate::command::MetaCommand;
 use crate::context::user_writes::UserWrites;
 use crate::meta::{At, MetaState, Reserved};
 use parking_lot::Mutex;
-use quorate_model::{GroupId, level};
+use quorate_model::{GroupId, IndexName, TaskId, level};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::lease::{LeaseGranter, LeaseHolder};
 use quorate_raft::{Confirmed, Membership};
@@ -90,6 +90,10 @@ pub struct Counts {
     pub renames: u64,
     /// Of those, some that were followed by others.
     pub led_renames: u64,
+    /// Writes that were answered while their index got another name or ended.
+    pub hasty: u64,
+    /// Of those, some that went to a new index of the name.
+    pub hasty_anew: u64,
     pub copies: u64,
     /// Changes of settings.
     pub configured: u64,
@@ -115,6 +119,8 @@ impl std::ops::AddAssign for Counts {
         self.removals += more.removals;
         self.renames += more.renames;
         self.led_renames += more.led_renames;
+        self.hasty += more.hasty;
+        self.hasty_anew += more.hasty_anew;
         self.copies += more.copies;
         self.configured += more.configured;
         self.ended += more.ended;
@@ -386,6 +392,27 @@ impl World {
         let replica = machine.replicas.entry(group).or_default();
         replica.go_on(state.logs.entry(group).or_default(), u64::MAX, self.mutant);
         replica.records.clone()
+    }
+
+    /// The records of a group as its log has them, whoever has applied it.
+    pub fn records_written(&self, group: GroupId) -> Records {
+        let state = self.state.lock();
+        let log = state.logs.get(&group).map_or(&[][..], |log| &log[..]);
+        Replica::of_log(log, self.mutant).records
+    }
+    /// Whether an index is not decided to have a name.
+    pub fn has_renamed(&self, name: &IndexName, index: Incarnation) -> bool {
+        self.state.lock().decided.catalogue.get(name).is_none_or(|row| row.incarnation != index)
+    }
+    /// The index that a write went to, of all its partitions the first; `None` when it is gone.
+    pub fn life_written(&self, task: TaskId) -> Option<Incarnation> {
+        let state = self.state.lock();
+        let command = state.logs.get(&task.group())?.get(task.log_index().checked_sub(1)? as usize)?;
+        let IndexCommand::Records { index, .. } = command else { return None };
+        let mut rows = state.decided.catalogue.iter();
+        let (name, _) = rows.find(|(_, row)| row.incarnation == *index)?;
+        let name = IndexName::new(name.partition().0).ok()?;
+        state.decided.catalogue.get(&name).map(|row| row.incarnation)
     }
 
     /// The settings of an index on every node of a group.
