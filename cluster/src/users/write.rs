@@ -129,28 +129,34 @@ pub async fn with_user(
     ops: Vec<RecordOp>,
 ) -> Result<Accepted> {
     let until = env.now() + FROZEN_WAIT;
+    let mut name = name.clone();
     for _ in 0..MOVES_FOLLOWED {
         let deadline = env.write_deadline();
         // a user who is in no cluster makes no index
         let write = routing::Write::begin(env, user, until).await?;
-        let row = part_for_write(env, name, write.cluster(), deadline).await?;
+        let row = part_for_write(env, &name, write.cluster(), deadline).await?;
         let accepted = propose(env, &row, ops.clone(), deadline).await?;
+        let counts = write.counts().await?;
         // a node that others do not wait for may have taken an index that is gone
-        if write.counts().await? && is_there(&env.meta(), name, &row) {
-            return Ok(accepted);
+        match name_now(&env.meta(), &name, &row) {
+            Some(_) if counts => return Ok(accepted),
+            // the user's records may have been moved with it: it stays one write if it goes to the same index again
+            Some(now) => name = now,
+            None => {}
         }
     }
     Err(Error::unavailable(format!("userID {user} is being moved, or {name} changed by others; try again")))
 }
 
-/// Whether an index or a partition of one is still there, perhaps under another name.
-fn is_there(meta: &MetaState, name: &IndexName, row: &IndexRow) -> bool {
+/// What an index is called now, of which `row` is a partition that was known by `name`; `None` when it is gone.
+fn name_now(meta: &MetaState, name: &IndexName, row: &IndexRow) -> Option<IndexName> {
     let is_it = |now: &IndexRow| now.incarnation == row.incarnation;
-    meta.other_partitions(name)
-        .iter()
-        .chain([name])
-        .any(|partition| meta.catalogue.get(partition).is_some_and(is_it))
-        || meta.catalogue.iter().any(|(_, now)| is_it(now))
+    let mut known = meta.other_partitions(name).into_iter().chain([name.clone()]);
+    if known.any(|partition| meta.catalogue.get(&partition).is_some_and(is_it)) {
+        return Some(name.clone());
+    }
+    let (partition, _) = meta.catalogue.iter().find(|(_, now)| is_it(now))?;
+    IndexName::new(partition.partition().0).ok()
 }
 
 /// Public records go to all clusters: to the index itself, whose task is the answer, and from there to the other partitions.

@@ -376,7 +376,9 @@ fn check_copy(
 ) {
     if let Some(mut found) = truth.written(world, to) {
         found.retain(|number, _| !of_others.contains(number));
-        truth.check_copy(life, mark, &found, &format!("{to}, a copy of {from}"));
+        let source = truth.written(world, from);
+        let what = format!("at {} ms: {to}, a copy of {from} with {source:?}", world.clock.now_ms());
+        truth.check_copy(life, mark, &found, &what);
     }
 }
 

@@ -147,8 +147,10 @@ impl Truth {
             });
         assert!(
             is_right,
-            "{what}: {} shows records of different moments: {found:?}, at last {bounds:?}",
-            self.user
+            "{what}: {} shows records of different moments: {found:?}, from {:?} to {bounds:?}, since then {:?}",
+            self.user,
+            mark.registers,
+            &journal[mark.events..]
         );
     }
     /// Takes over what a copy of an index may have: what was answered when it began, up to what is begun by now.
