@@ -38,6 +38,8 @@ pub struct Installation {
     pub level: u16,
     /// How such nodes check what they hold.
     checks: CheckOptions,
+    /// How long a group of theirs that failed stands still at first.
+    reopen_after: Option<Duration>,
 }
 
 pub fn name(text: &str) -> IndexName {
@@ -128,7 +130,15 @@ impl Installation {
         Installation::start_with(&clusters.iter().map(options).collect::<Vec<_>>()).await
     }
     fn without_nodes(founder: SocketAddr, level: u16) -> Installation {
-        Installation { nodes: vec![], founder, folders: vec![], options: vec![], level, checks: CHECKS }
+        Installation {
+            nodes: vec![],
+            founder,
+            folders: vec![],
+            options: vec![],
+            level,
+            checks: CHECKS,
+            reopen_after: None,
+        }
     }
     async fn start_with(options: &[ClusterOptions]) -> Installation {
         let addresses = free_addresses(options.len());
@@ -160,10 +170,11 @@ impl Installation {
         }
         installation
     }
-    /// Starts nodes whose logs are on these layers.
-    pub async fn start_on_logs(logs: &[LogLayer]) -> Installation {
+    /// Starts nodes whose logs are on these layers, and whose groups stand still for no longer than `reopen_after` at first.
+    pub async fn start_on_logs(logs: &[LogLayer], reopen_after: Duration) -> Installation {
         let addresses = free_addresses(logs.len());
         let mut installation = Installation::without_nodes(addresses[0], level::NEWEST);
+        installation.reopen_after = Some(reopen_after);
         for (address, log) in addresses.into_iter().zip(logs) {
             let layer = (RealFiles::shared(), log.clone());
             installation.add_on(address, ClusterOptions::default(), None, layer).await;
@@ -199,6 +210,7 @@ impl Installation {
             join_token: Some("qj1-ZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXp7fH1-f4CBgoOpP7iV".into()),
             ..options
         };
+        let usual = ServiceOptions::new(folder.path());
         let options = ServiceOptions {
             disk_reserve_bytes: 0,
             search_threads: 1,
@@ -206,9 +218,10 @@ impl Installation {
             admin_key,
             cluster,
             command_level: self.level,
+            reopen_after: self.reopen_after.unwrap_or(usual.reopen_after),
             files,
             log,
-            ..ServiceOptions::new(folder.path())
+            ..usual
         };
         self.nodes.push(opened(number, options.clone()).await);
         self.folders.push(folder);

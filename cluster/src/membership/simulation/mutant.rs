@@ -57,10 +57,10 @@ impl Mutant {
             Mutant::ReplacesByNameUnseen => Some(1),
             Mutant::LeavesOnTheLeadersWord => Some(94),
             Mutant::OverlooksWhoJustJoined => Some(1),
-            Mutant::ActsOnOldNews => Some(8),
+            Mutant::ActsOnOldNews => Some(27),
             Mutant::OverlooksMeta => Some(10),
             Mutant::TrustsAgainAfterAFailedFetch => Some(11),
-            Mutant::ReplacesUnseen => Some(14),
+            Mutant::ReplacesUnseen => Some(17),
             Mutant::LeavesOnOldNews => Some(53),
             Mutant::CountsDescriptions
             | Mutant::NameAndAddressSuffice

@@ -7,6 +7,7 @@ use crate::differs::leader_of;
 use crate::harness::*;
 use futures_util::future::join;
 use quorate_cluster::Receipt;
+use quorate_model::GroupId;
 use quorate_raft::log_failing::FailingLogFiles;
 use quorate_raft::{LogLayer, RealLogFiles};
 use quorate_store::failing::{Fault, Faults};
@@ -29,6 +30,10 @@ const MEETS_LOOKS: usize = 6;
 const LATER: usize = 11;
 /// Looks until a member leads whose log is about to fail.
 const LEADS_LOOKS: usize = 400;
+/// Looks within which a member whose sync has failed has ended.
+const ENDS_LOOKS: usize = 10;
+/// How long a group stands still at first whose log could not be read.
+const REOPEN_AFTER: Duration = Duration::from_millis(200);
 /// So small that files are ended, written once more and removed within a few writes.
 const FILE_BYTES: u64 = 2 << 10;
 
@@ -47,6 +52,8 @@ const MEANWHILE: [Meanwhile; 4] = [Meanwhile::Runs, Meanwhile::Leads, Meanwhile:
 /// Three nodes, and how one of their logs fails.
 struct World {
     installation: Installation,
+    /// That of the index.
+    group: GroupId,
     faults: Faults,
     /// Whether the process of that member has ended itself.
     has_ended: Arc<AtomicBool>,
@@ -66,12 +73,13 @@ impl World {
             file_bytes: FILE_BYTES,
             purge_every: Duration::from_millis(1),
         };
-        let installation =
-            Installation::start_on_logs(&[LogLayer::default(), LogLayer::default(), ill]).await;
+        let logs = [LogLayer::default(), LogLayer::default(), ill];
+        let installation = Installation::start_on_logs(&logs, REOPEN_AFTER).await;
         installation.write(0, "lamps", vec![put("first", json!({"n": u64::from(u32::MAX)}))]).await;
         installation.set(0, "lamps", json!({"attributesForFaceting": ["n"]})).await;
         let model = Model::from([("first".into(), u64::from(u32::MAX))]);
-        World { installation, faults, has_ended, left: None, model, rounds: 0 }
+        let (group, _) = leader_of(&installation, "lamps").await;
+        World { installation, group, faults, has_ended, left: None, model, rounds: 0 }
     }
     /// Writes to the index. The member may end itself meanwhile, and takes its connections with it.
     async fn load(&mut self) -> Receipt {
@@ -94,12 +102,14 @@ impl World {
     fn has_ended(&self) -> bool {
         self.has_ended.load(Ordering::SeqCst)
     }
+    /// Lets the member lead the group of the index, if it can be had within some time.
     async fn lead(&self) {
-        let (group, _) = leader_of(&self.installation, "lamps").await;
-        let asked = || self.installation.node(0).transfer_leader(group, "n2");
-        patiently("a leader", asked).await.expect("it is told to lead");
-        for _ in 0..LEADS_LOOKS {
-            if leader(&self.installation, group).await.as_deref() == Some("n2") {
+        for look in 0..LEADS_LOOKS {
+            if look % 40 == 0 {
+                let _refused_while_nobody_leads =
+                    self.installation.node(0).transfer_leader(self.group, "n2").await;
+            }
+            if leader(&self.installation, self.group).await.as_deref() == Some("n2") {
                 return;
             }
             tokio::time::sleep(LOOK).await;
@@ -120,6 +130,20 @@ impl World {
             }
         }
         false
+    }
+    /// Makes the disk well. Returns whether the member goes on by itself: what failed before may be told a moment later.
+    async fn heal(&mut self) -> bool {
+        self.faults.heal();
+        looks(WORKS_LOOKS, || self.has_ended() || !self.cannot_write()).await;
+        !looks(ENDS_LOOKS, || self.has_ended()).await && !self.is_without_meta()
+    }
+    fn cannot_write(&self) -> bool {
+        let health = self.installation.node(ILL).health();
+        health.writes.iter().any(|it| it.contains("log cannot be written"))
+    }
+    /// Whether its meta group stands still, which takes a start of the node; others are opened anew.
+    fn is_without_meta(&self) -> bool {
+        self.installation.node(ILL).health().reads.iter().any(|it| it.starts_with("group 0 stands still"))
     }
     /// Starts the member anew, first on the ill disk.
     async fn restart(&mut self, what: &str) {
@@ -146,10 +170,6 @@ impl World {
     }
 }
 
-fn cannot_write(world: &World) -> bool {
-    world.installation.node(ILL).health().writes.iter().any(|it| it.contains("log cannot be written"))
-}
-
 #[actix_rt::test]
 async fn a_member_whose_log_refuses_any_call_ends_with_what_the_others_have() {
     let points = wanted() / LOG_SHARE;
@@ -168,10 +188,7 @@ async fn a_member_whose_log_refuses_any_call_ends_with_what_the_others_have() {
                 restarts += 1;
                 world.restart(&what).await;
             }
-            world.faults.heal();
-            looks(WORKS_LOOKS, || !cannot_write(&world)).await;
-            if world.has_ended() {
-                // by a sync that had failed before the disk was well
+            if !world.heal().await {
                 restarts += 1;
                 world.restart(&what).await;
             }
