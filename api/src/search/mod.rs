@@ -258,7 +258,8 @@ impl Presentation {
             let out = self.write(&results, place, &facts, |body| body.around(hits));
             Ok((out, SearchResults { hits: ids, ..results }))
         };
-        away_if_long(bytes, write).await
+        // hardly ever, and the future of every search would be as large as this
+        Box::pin(away_if_long(bytes, write)).await
     }
     fn write<T>(
         &self,
