@@ -117,3 +117,49 @@ impl AsyncWrite for Stream {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connection::Encryption;
+    use crate::doorman::Doorman;
+    use crate::listener::Listener;
+    use crate::network::Networks;
+    use actix_http::Protocol;
+    use std::cell::Cell;
+    use std::rc::Rc;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[actix_web::test]
+    async fn whoever_reads_fast_takes_no_more_at_once_than_others_wait_for() {
+        let listener = actix_rt::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut reader = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (socket, peer) = listener.accept().await.unwrap();
+        let guest = Doorman::new(1, Networks::default()).look(peer.ip()).unwrap();
+        let connection = Connection::new(Listener::Everything, Encryption::Plain, Protocol::Http1, guest);
+        let mut stream = Stream::new(Bytes::Plain(socket), connection);
+        let turns = Rc::new(Cell::new(0));
+        let counted = turns.clone();
+        let others = actix_rt::spawn(async move {
+            loop {
+                counted.set(counted.get() + 1);
+                tokio::task::yield_now().await;
+            }
+        });
+        let sent = vec![7; 64 * TURN_BYTES];
+        let wanted = sent.len();
+        let read = actix_rt::spawn(async move {
+            let mut bytes = vec![];
+            reader.read_to_end(&mut bytes).await.unwrap();
+            bytes.len()
+        });
+        for piece in sent.chunks(TURN_BYTES / 2) {
+            stream.write_all(piece).await.unwrap();
+        }
+        let had = turns.get();
+        drop(stream);
+        assert_eq!(read.await.unwrap(), wanted);
+        others.abort();
+        assert!(had >= 60, "others had {had} turns");
+    }
+}
