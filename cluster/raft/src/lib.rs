@@ -12,6 +12,7 @@ pub mod core;
 pub mod effects;
 pub mod error;
 mod group_log;
+mod handle;
 pub mod host;
 pub mod lease;
 pub mod leaving;
@@ -41,7 +42,8 @@ pub use effects::{
     Role, SnapshotImage,
 };
 pub use error::RaftError;
-pub use host::{GroupHandle, GroupOptions, MailboxFull, RaftHost, RaftOptions};
+pub use handle::{GroupHandle, MailboxFull};
+pub use host::{GroupOptions, RaftHost, RaftOptions};
 pub use log::LogLayer;
 pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
