@@ -46,9 +46,17 @@ pub struct Hasty {
 }
 
 impl Hasty {
-    /// Begins to write for all users whose time is not over.
-    pub fn begin(world: &Arc<World>, truths: &[Arc<Truth>], name: &IndexName) -> Arc<Hasty> {
-        let writers: Vec<Arc<Truth>> = truths.iter().filter(|truth| !truth.is_over()).cloned().collect();
+    /// Begins to write for all users whose time is not over, and who may write to these indices, which the name stands for now or
+    /// soon.
+    pub fn begin(
+        world: &Arc<World>,
+        truths: &[Arc<Truth>],
+        name: &IndexName,
+        lives: &[Incarnation],
+    ) -> Arc<Hasty> {
+        let writes =
+            |truth: &&Arc<Truth>| !truth.is_over() && !lives.iter().any(|life| truth.has_given_up(*life));
+        let writers: Vec<Arc<Truth>> = truths.iter().filter(writes).cloned().collect();
         let left = AtomicUsize::new(writers.len() * CLIENTS);
         let (is_over, written) = (AtomicBool::new(false), Mutex::default());
         let hasty = Arc::new(Hasty { name: name.clone(), is_over, left, written });

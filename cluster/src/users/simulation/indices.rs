@@ -245,7 +245,7 @@ async fn rename_while_written(
 ) -> Arc<Hasty> {
     // one more index comes of it
     let writers = if world.indices.lives.lock().len() < MANY { truths } else { &[] };
-    let hasty = Hasty::begin(world, writers, from);
+    let hasty = Hasty::begin(world, writers, from, &[life]);
     let command = MetaCommand::MoveIndex { from: from.clone(), to: to.clone(), replicas: vec![] };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
     hasty.end(world).await;
@@ -304,7 +304,7 @@ async fn rename_over(world: &Arc<World>, truths: &[Arc<Truth>], (from, life): &(
     indices.close(&world.clock, *life).await;
     indices.close(&world.clock, other).await;
     // what goes to the index that is replaced is gone
-    let replaced = Hasty::begin(world, truths, &to);
+    let replaced = Hasty::begin(world, truths, &to, &[*life, other]);
     let hasty = rename_while_written(world, truths, (from, *life), &to).await;
     replaced.end(world).await;
     for life in [*life, other] {
@@ -325,7 +325,7 @@ async fn copy_over(world: &Arc<World>, truths: &[Arc<Truth>], it: &(IndexName, I
     let indices = &world.indices;
     let Some((to, other)) = indices.claim(&world.clock) else { return indices.let_go(world, it.1) };
     indices.close(&world.clock, other).await;
-    let replaced = Hasty::begin(world, truths, &to);
+    let replaced = Hasty::begin(world, truths, &to, &[other]);
     copy_to(world, truths, it, (&to, Some(other)), Some(&replaced)).await;
     replaced.settle(world, other).await;
     indices.let_go(world, other);
@@ -385,7 +385,7 @@ fn check_copy(
 /// Deletes an index; another one gets its name at once.
 async fn delete(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexName, Incarnation)) {
     world.indices.close(&world.clock, *life).await;
-    let hasty = Hasty::begin(world, truths, name);
+    let hasty = Hasty::begin(world, truths, name, &[*life]);
     let command = MetaCommand::DeleteIndex { name: name.clone(), incarnation: *life };
     perform(world, |seat| async move { decide(&seat, command).await }).await;
     hasty.end(world).await;
@@ -485,7 +485,12 @@ async fn join(world: &Arc<World>) {
         let command = joining(*node, world.level());
         perform(world, |seat| async move { decide(&seat, command).await }).await;
     }
-    for (name, _) in world.indices.all() {
+    // under the names that they have then: some are being renamed
+    let lacking = || {
+        let state = world.state();
+        state.decided.catalogue.named().into_iter().find(|name| state.decided.lacks_partitions(name))
+    };
+    while let Some(name) = lacking() {
         perform(world, |seat| async move { decide(&seat, MetaCommand::MakePartitions { name }).await }).await;
     }
     world.indices.is_linking.store(false, Ordering::Relaxed);

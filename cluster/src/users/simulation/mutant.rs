@@ -84,17 +84,18 @@ impl Mutant {
     pub fn found_by(self) -> Option<u64> {
         match self {
             Mutant::ForgetsCopies => Some(1),
-            Mutant::ShowsTooEarly | Mutant::LeavesSettings => Some(2),
+            Mutant::HearsNobody | Mutant::ShowsTooEarly | Mutant::LeavesSettings => Some(2),
             Mutant::LandsAtOnce => Some(3),
             Mutant::ReadsTheCatalogueOnce => Some(4),
-            Mutant::HearsNobody | Mutant::IgnoresFences => Some(8),
+            Mutant::IgnoresFences => Some(8),
             Mutant::ForgetsLateWrites => Some(19),
-            Mutant::BelievesForever | Mutant::CopiesOldRecords => Some(40),
-            Mutant::PointsPartByPart => Some(57),
-            Mutant::CopiesFrozenUsers => Some(234),
+            Mutant::CopiesOldRecords => Some(40),
+            Mutant::CopiesFrozenUsers => Some(144),
+            Mutant::PointsPartByPart => Some(173),
             Mutant::FlipsBeforeTheRest
             | Mutant::CleansBeforeFlip
             | Mutant::DoesNotFreeze
+            | Mutant::BelievesForever
             | Mutant::CopiesNoDeletions
             | Mutant::SkipsRenamed
             | Mutant::RepeatsRenamed
