@@ -4,7 +4,7 @@ use crate::doorman::Guest;
 use crate::listener::Listener;
 use crate::routes::{Route, Work};
 use crate::state::ApiState;
-use actix_http::Protocol;
+pub(crate) use actix_http::Protocol;
 use actix_web::HttpMessage as _;
 use actix_web::HttpRequest;
 use actix_web::http::header::{self, HeaderName};

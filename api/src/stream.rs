@@ -121,11 +121,10 @@ impl AsyncWrite for Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connection::Encryption;
+    use crate::connection::{Encryption, Protocol};
     use crate::doorman::Doorman;
     use crate::listener::Listener;
     use crate::network::Networks;
-    use actix_http::Protocol;
     use std::cell::Cell;
     use std::rc::Rc;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
