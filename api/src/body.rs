@@ -37,7 +37,7 @@ pub async fn read(
     }
     let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
     match encoding {
-        None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max, announced).await,
+        None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max).await,
         Some(b"gzip" | b"x-gzip") => read_gzip(payload, room, bytes_max).await,
         Some(_) => Err(Error::invalid("Content-Encoding is not supported: use gzip or none")),
     }
@@ -81,12 +81,7 @@ fn patience(since: Duration, bytes: u64) -> Option<Duration> {
     end.checked_sub(since).map(|left| left.min(piece)).filter(|left| !left.is_zero())
 }
 
-async fn read_plain(
-    payload: &mut Payload,
-    room: &mut Taken,
-    bytes_max: usize,
-    announced: Option<u64>,
-) -> Result<Bytes> {
+async fn read_plain(payload: &mut Payload, room: &mut Taken, bytes_max: usize) -> Result<Bytes> {
     let mut arriving = Arriving::new(payload);
     let Some(first) = arriving.next().await? else {
         return Ok(Bytes::new());
@@ -100,14 +95,7 @@ async fn read_plain(
         };
         len += piece.len();
         room.grow(piece.len())?;
-        let begun = || {
-            // what is not there yet takes no memory, and is not copied each time that more comes
-            let bytes = announced.map_or(0, |bytes| bytes as usize);
-            let mut whole = BytesMut::with_capacity(bytes.max(first.len()));
-            whole.extend_from_slice(&first);
-            whole
-        };
-        whole.get_or_insert_with(begun).extend_from_slice(&piece);
+        whole.get_or_insert_with(|| BytesMut::from(&first[..])).extend_from_slice(&piece);
     }
     Err(too_large(bytes_max))
 }

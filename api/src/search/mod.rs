@@ -16,7 +16,7 @@ use crate::away::{ON_ARBITER_BYTES_MAX, away_if_long};
 use crate::call::Call;
 use actix_web::http::header::HeaderName;
 use explain::Explained;
-use quorate_cluster::ReadRights;
+use quorate_cluster::{Payer, ReadRights};
 use quorate_model::event::search::SHOWN_MAX;
 use quorate_model::event::{QueryId, with_ids_alone};
 use quorate_model::params::Forced;
@@ -199,7 +199,7 @@ impl Presentation {
         }
     }
 
-    /// Writes the answer to a search of an index, which is counted. Errors: `Unavailable` when the node stops meanwhile.
+    /// Writes the answer to a search of an index, which is counted. Errors: as of [`Self::body`].
     pub async fn answer(
         mut self,
         call: &Call<'_>,
@@ -228,7 +228,8 @@ impl Presentation {
         Some(query_id)
     }
 
-    /// Writes an answer, and gives back what it was made of; of many hits their ids alone. Errors: `Unavailable` when the node stops meanwhile.
+    /// Writes an answer, and gives back what it was made of; of long hits the
+    /// ids of the first alone. Errors: `Unavailable` when others hold all there is for answers, or the node stops meanwhile.
     pub async fn body(
         self,
         call: &Call<'_>,
@@ -247,10 +248,14 @@ impl Presentation {
             self.write(&results, place, &facts, |body| body.write(&mut out));
             return Ok((out, results));
         }
+        // charged as the answer that it becomes, since others may be written first
+        let mut held = call.state.answers().enter(Payer::current());
+        held.grow(bytes)?;
         let AnswerMembers { query, index, processed, cursor } = place;
         let (index, cursor) = (index.map(str::to_owned), cursor.map(str::to_owned));
         let mut results = results;
         let write = move || {
+            let _held = held;
             let place =
                 AnswerMembers { query, index: index.as_deref(), processed, cursor: cursor.as_deref() };
             let hits = std::mem::take(&mut results.hits);

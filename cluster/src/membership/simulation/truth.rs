@@ -24,7 +24,12 @@ impl World {
     /// The two sets of members that a group lists, as the latest change on any disk has it; the second while one is half
     /// through.
     pub(super) fn listed(&self, group: GroupId) -> Vec<Vec<NodeId>> {
-        let replicas = self.nodes.values().filter_map(|node| node.replicas.get(&group));
+        self.listed_by(group, |_| true)
+    }
+    /// The same as the disks of some nodes have it.
+    fn listed_by(&self, group: GroupId, counts: impl Fn(NodeId) -> bool) -> Vec<Vec<NodeId>> {
+        let nodes = self.nodes.iter().filter(|(id, _)| counts(**id));
+        let replicas = nodes.filter_map(|(_, node)| node.replicas.get(&group));
         let newest = replicas.filter_map(|it| it.disk.0.lock().stored().conf).max_by_key(|(since, _)| *since);
         let Some((_, conf)) = newest else { return vec![] };
         let ids = |members: &[u64]| members.iter().copied().map(NodeId).collect::<Vec<_>>();
@@ -43,10 +48,12 @@ impl World {
             let is_new = |it: &NodeId| {
                 self.has_full_copy(*it, group) && self.nodes[it].replicas[&group].last_on_disk() >= end
             };
-            // a group of one that is about to give it the second vote could not go on without it
-            let listed = self.listed(group);
-            let is_needed =
-                listed.iter().any(|voters| voters.len() < 3) && self.nodes[&id].replicas.contains_key(&group);
+            // without it, the others know of the members what their own disks say
+            let listed = self.listed_by(group, |other| other != id);
+            // a group of one that is about to give it the second vote could not go on without it, nor one that is to have two
+            let wanted = self.meta.wanted(group);
+            let is_small = wanted.contains(&id) && wanted.len() < 3 || listed.iter().any(|it| it.len() < 3);
+            let is_needed = is_small && self.nodes[&id].replicas.contains_key(&group);
             // one that is not founded yet could only be founded by its founder
             !listed.is_empty()
                 && !is_needed

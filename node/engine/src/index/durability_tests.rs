@@ -171,6 +171,8 @@ fn what_is_lent_waits_for_no_disk_and_what_is_given_does() {
     writer.lend_to(&root.path().join("lent")).unwrap();
     ShardView::lend_durable(&root.path().join("s"), &root.path().join("again"), &recorder).unwrap();
     assert_eq!(synced(), before);
+    let again = writer.lend_to(&root.path().join("lent"));
+    assert!(again.is_err(), "what was lent before is not taken for what is lent now");
     writer.link_as(payload(2), &root.path().join("given")).unwrap();
     assert!(synced() > before);
     for (folder, applied) in [("lent", 1), ("again", 1), ("given", 2)] {

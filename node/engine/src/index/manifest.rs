@@ -167,7 +167,9 @@ impl Manifest {
     pub fn lend_to(&self, from: &Path, dir: &Path, files: &dyn Files) -> Result<()> {
         files.create_dir_all(dir).map_err(|e| IndexError::io(dir, e))?;
         self.link_files(from, dir, files)?;
-        link(&from.join(MANIFEST), &dir.join(MANIFEST), files)
+        // one that is there already says what is in the folder: files of another state
+        let to = dir.join(MANIFEST);
+        files.hard_link(&from.join(MANIFEST), &to).map_err(|e| IndexError::io(&to, e))
     }
     fn link_files(&self, from: &Path, dir: &Path, files: &dyn Files) -> Result<()> {
         self.file_names().try_for_each(|name| link(&from.join(name), &dir.join(name), files))
@@ -178,6 +180,7 @@ impl Manifest {
     }
 }
 
+/// Links a segment file, whose name tells it from all others.
 fn link(from: &Path, to: &Path, files: &dyn Files) -> Result<()> {
     match files.hard_link(from, to) {
         Err(e) if e.kind() != io::ErrorKind::AlreadyExists => Err(IndexError::io(to, e)),
