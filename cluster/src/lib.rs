@@ -62,7 +62,7 @@ pub use options::{CheckOptions, ClusterOptions, EventSink, Expected, ServiceOpti
 pub use quorate_node::page::After as AfterRow;
 pub use quorate_node::rows::Row as EventRow;
 pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};
-pub use quorate_node::{Payer, RawDocument};
+pub use quorate_node::{Payer, RawDocument, let_short_work_go_first};
 pub use read::health::Health;
 pub use service::Service;
 pub use types::{

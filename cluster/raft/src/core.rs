@@ -22,7 +22,7 @@ pub use commit::TELL_AFTER_MS;
 use commit::Told;
 use copies::Copies;
 pub use lagging::KeptLog;
-use lagging::KeptPart;
+use lagging::{KeptPart, Needed};
 use quorate_model::{GroupId, limits};
 use raft::eraftpb::{ConfState, Entry};
 use raft::{Config, ProgressState, RawNode, SnapshotStatus, StateRole};
@@ -146,6 +146,8 @@ pub struct Core<R: LogReader> {
     heard: BTreeMap<u64, u64>,
     /// What the others said of their states.
     copies: Copies,
+    /// How far the leader of this member says that the log is needed.
+    needed_by_others: Needed,
     told: Told,
 }
 
@@ -209,6 +211,7 @@ impl<R: LogReader> Core<R> {
             snapshots_sent: BTreeMap::new(),
             heard: BTreeMap::new(),
             copies: Copies::default(),
+            needed_by_others: Needed::default(),
             told: Told::default(),
         };
         core.set_election_timeout();
@@ -378,6 +381,7 @@ impl<R: LogReader> Core<R> {
         if message.msg_type == raft::eraftpb::MessageType::MsgReadIndex && !self.name_round(&mut message) {
             return;
         }
+        self.needed_by_others.note(&message);
         if self.copies.note(&message) {
             self.weigh();
         }

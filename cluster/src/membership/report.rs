@@ -212,9 +212,10 @@ pub async fn own(context: &NodeContext) -> NodeReport {
 }
 
 fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
-    let (status, membership) = (group.status(), group.raft.membership());
-    let applied = *group.applied.borrow();
+    // before what is committed, or it could seem to be ahead of that
     let shown = group.visible_through(context.node());
+    let applied = *group.applied.borrow();
+    let (status, membership) = (group.status(), group.raft.membership());
     let local = Local {
         applied,
         shown,

@@ -66,6 +66,8 @@ struct Inner {
     app_id: String,
     stopping: AtomicBool,
     running: Mutex<Option<Running>>,
+    /// Held by the operator whose change of nodes is being made.
+    changes_nodes: tokio::sync::Mutex<()>,
 }
 
 impl Service {
@@ -97,6 +99,7 @@ impl Service {
             app_id: started.app_id.clone(),
             stopping: AtomicBool::new(false),
             running: Mutex::new(Some(running)),
+            changes_nodes: tokio::sync::Mutex::default(),
         };
         Ok((Service { inner: Arc::new(inner) }, started))
     }

@@ -6,7 +6,10 @@ use crate::disk::Purpose;
 use crate::membership::{self, Force, Overview};
 use crate::metrics;
 use crate::types::NodeDigest;
-use quorate_model::{GroupId, Result};
+use quorate_model::{Error, GroupId, Result, limits};
+use std::time::Duration;
+use tokio::sync::MutexGuard;
+use tokio::time::timeout;
 
 impl Service {
     /// How the installation is: nodes, groups, replicas, as every node that can be reached says.
@@ -19,6 +22,7 @@ impl Service {
     }
     /// Moves everything off a node, which goes on answering. See [`membership::drain`].
     pub async fn drain_node(&self, node: &str) -> Result<()> {
+        let _alone = self.change_nodes_alone().await?;
         let seen = self.overview().await?;
         membership::drain(self.open_context()?, &seen, node).await
     }
@@ -28,13 +32,22 @@ impl Service {
     }
     /// Takes a node out for good. See [`membership::remove`].
     pub async fn remove_node(&self, node: &str, force: Force) -> Result<()> {
+        let _alone = self.change_nodes_alone().await?;
         let seen = self.overview().await?;
         membership::remove(self.open_context()?, &seen, node, force).await
     }
     /// Puts another node in the place of one that is taken out for good. See [`membership::replace`].
     pub async fn replace_node(&self, old: &str, new: Option<&str>, force: Force) -> Result<String> {
+        let _alone = self.change_nodes_alone().await?;
         let seen = self.overview().await?;
         membership::replace(self.open_context()?, &seen, old, new, force).await
+    }
+    /// Waits until no other change of nodes is being made through this node: what one takes away the next must not count on.
+    async fn change_nodes_alone(&self) -> Result<MutexGuard<'_, ()>> {
+        let others_end = timeout(Duration::from_secs(limits::WRITE_S), self.inner.changes_nodes.lock());
+        others_end
+            .await
+            .map_err(|_| Error::unavailable("another change of nodes is being made; try again later"))
     }
     /// Gives a group to another leader. See [`membership::transfer`].
     pub async fn transfer_leader(&self, group: GroupId, to: &str) -> Result<()> {

@@ -53,7 +53,7 @@ impl Rig {
         found_by(&self.node, 1, query)
     }
     fn until_visible(&mut self, at: u64) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !self.node.is_visible(GROUP, at) {
             assert!(Instant::now() < deadline, "{at} is not visible");
             self.machine.resume_work().unwrap();

@@ -135,7 +135,7 @@ impl Rig {
         self.log
     }
     fn wait(&self) {
-        let deadline = Instant::now() + Duration::from_secs(20);
+        let deadline = Instant::now() + Duration::from_secs(60);
         let last = self.log.len() as u64;
         while self.node.records_visible_through(GROUP) < last || !self.node.is_visible(GROUP, last) {
             assert!(

@@ -3,7 +3,8 @@
 use super::waiting::InFlight;
 use super::{Core, LogReader};
 use crate::effects::{Position, Role};
-use raft::{ProgressState, Storage};
+use raft::eraftpb::{Message, MessageType};
+use raft::{ProgressState, StateRole, Storage};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -18,13 +19,24 @@ const KEPT_BYTES_MAX: u64 = 1 << 30;
 const KEPT_BYTES_TIGHT: u64 = 16 << 20;
 
 /// What all groups of a node keep of their logs for members that lag: one of these could otherwise fill the disks of all leaders.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct KeptLog {
     bytes: AtomicU64,
     is_tight: AtomicBool,
+    most: u64,
+}
+
+impl Default for KeptLog {
+    fn default() -> Self {
+        Self::with_most(KEPT_BYTES_MAX)
+    }
 }
 
 impl KeptLog {
+    /// A bound of so many bytes while the disk has room.
+    pub fn with_most(bytes: u64) -> KeptLog {
+        KeptLog { bytes: AtomicU64::new(0), is_tight: AtomicBool::new(false), most: bytes }
+    }
     /// Bytes that are kept and nobody else needs, about.
     pub fn bytes(&self) -> u64 {
         self.bytes.load(Ordering::Acquire)
@@ -32,8 +44,8 @@ impl KeptLog {
     /// Bytes that may be kept.
     pub fn bytes_max(&self) -> u64 {
         match self.is_tight.load(Ordering::Acquire) {
-            true => KEPT_BYTES_TIGHT,
-            false => KEPT_BYTES_MAX,
+            true => self.most.min(KEPT_BYTES_TIGHT),
+            false => self.most,
         }
     }
     /// Says whether the disk of the node fills up. What is kept then is cut with the next tick of each group.
@@ -74,7 +86,53 @@ impl Drop for KeptPart {
     }
 }
 
+/// Through where all members have the log that are waited for, as the leader of a term said it.
+///
+/// Whoever leads next sends them what they lack. A follower that had cut its log by itself could only send a snapshot, and who
+/// takes one gives up what it has: so followers cut no further than the leader itself would.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Needed {
+    term: u64,
+    through: u64,
+}
+
+impl Needed {
+    /// Notes what a leader says. Programs of earlier releases say nothing.
+    pub(super) fn note(&mut self, message: &Message) {
+        if is_from_leader(message) && message.priority > 0 && message.term >= self.term {
+            *self = Needed { term: message.term, through: message.priority as u64 - 1 };
+        }
+    }
+    fn in_term(&self, term: u64) -> Option<u64> {
+        (self.term == term).then_some(self.through)
+    }
+}
+
+fn is_from_leader(message: &Message) -> bool {
+    matches!(message.msg_type, MessageType::MsgAppend | MessageType::MsgHeartbeat)
+}
+
+/// Adds to what a leader sends through where others have the log, in a field that only votes use otherwise.
+pub(super) fn say(needed: Option<u64>, mut message: Message) -> Message {
+    if let Some(through) = needed
+        && is_from_leader(&message)
+    {
+        message.priority = through.min(i64::MAX as u64 - 1) as i64 + 1;
+    }
+    message
+}
+
 impl<R: LogReader> Core<R> {
+    /// Through where all of the log is that no other member lacks; `None` unless this member leads.
+    pub(super) fn needed(&self) -> Option<u64> {
+        let raft = &self.node.raft;
+        let has_begun = (self.leadership.role, self.leadership.term) == (Role::Leader, raft.term);
+        (raft.state == StateRole::Leader).then(|| match has_begun {
+            true => self.lacking().into_iter().min().unwrap_or(u64::MAX),
+            false => 0,
+        })
+    }
+
     /// Cuts the log as far as it was asked for and members that lag allow, while it can be written or not: a cut is what
     /// makes room.
     pub(super) fn compact(&mut self) {
@@ -111,11 +169,11 @@ impl<R: LogReader> Core<R> {
     }
 
     /// Up to where each live follower has the log, or the snapshot on its way to it (Typesense #2859), if it does not
-    /// lag too many entries.
+    /// lag too many entries. On a follower: what its leader says of that.
     fn lacking(&self) -> Vec<u64> {
         let raft = &self.node.raft;
         if self.leadership.role != Role::Leader {
-            return vec![];
+            return self.needed_by_others.in_term(raft.term).into_iter().collect();
         }
         // What a voter lacks that has not answered yet is not known. If it has a state of its own, it should not have to give
         // that up for a snapshot.

@@ -2,7 +2,7 @@
 
 use super::requests::without_round;
 use super::waiting::{InFlight, WRITES_IN_FLIGHT};
-use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies};
+use super::{COMMITTED_BYTES, Core, LogReader, Unapplied, copies, lagging};
 use crate::effects::{CommittedEntry, Effect, Persist, SnapshotChange, SnapshotImage};
 use crate::group_log::entry_bytes;
 use crate::messages::PeerMessage;
@@ -117,7 +117,9 @@ impl<R: LogReader> Core<R> {
     fn send(&mut self, messages: Vec<Message>) {
         messages.iter().for_each(|message| self.told.note(message));
         let copy = self.copy();
-        let messages = messages.into_iter().map(|message| copies::say(copy, without_round(message)));
+        let needed = self.needed();
+        let say = |message| lagging::say(needed, copies::say(copy, message));
+        let messages = messages.into_iter().map(|message| say(without_round(message)));
         let messages: Vec<_> = messages.filter_map(PeerMessage::from_raft).collect();
         if !messages.is_empty() {
             self.effects.push(Effect::Send(messages));

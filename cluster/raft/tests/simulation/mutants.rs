@@ -28,7 +28,7 @@ fn expected(mutant: Mutant) -> Expected {
         Mutant::CountsFromAnswer => (&[53], LATE_READ),
         Mutant::RenewsLate => (&[7], LATE_READ),
         Mutant::IgnoresDeposition => (&[261], LATE_READ),
-        Mutant::ShowsBeforeReplay => (&[313], LATE_READ),
+        Mutant::ShowsBeforeReplay => (&[4655], LATE_READ),
         Mutant::GrantsUnconfirmed
         | Mutant::GrantsOnOldConfirmation
         | Mutant::CountsRunningTime

@@ -118,6 +118,7 @@ impl World {
         let node = self.nodes.get_mut(&id).expect("known");
         node.replicas.clear();
         node.is_lost = true;
+        self.lost_at = Some(self.now);
     }
 
     /// Whether a leader may be giving a vote to a node just now, for what it has had so far.
@@ -165,7 +166,9 @@ impl World {
         self.nodes.get_mut(&id).expect("known").claims = false;
     }
     fn wish(&mut self, id: NodeId, wish: Wish) {
-        if !self.meta_lives() || !self.is_present(id) {
+        // one change at a time; nor while nobody can know yet that a disk is lost
+        let is_news = self.lost_at.is_some_and(|at| self.is_rough && self.now < at + LIVE_MS);
+        if !self.meta_lives() || !self.is_present(id) || !self.proposals.is_empty() || is_news {
             return;
         }
         let id = match wish {
@@ -230,6 +233,7 @@ impl World {
     /// Carries out what was decided longest ago.
     pub(super) fn propose_next(&mut self) {
         if let Some(command) = self.proposals.pop_front() {
+            self.proposed_at = self.now;
             self.command(command);
         }
     }

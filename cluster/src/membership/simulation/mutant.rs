@@ -55,12 +55,12 @@ impl Mutant {
     pub fn found_by(self) -> Option<u64> {
         match self {
             Mutant::ReplacesByNameUnseen => Some(1),
-            Mutant::LeavesOnTheLeadersWord => Some(94),
+            Mutant::LeavesOnTheLeadersWord => Some(45),
             Mutant::OverlooksWhoJustJoined => Some(1),
-            Mutant::ActsOnOldNews => Some(27),
-            Mutant::OverlooksMeta => Some(10),
-            Mutant::TrustsAgainAfterAFailedFetch => Some(11),
-            Mutant::ReplacesUnseen => Some(17),
+            Mutant::ActsOnOldNews => Some(37),
+            Mutant::OverlooksMeta => Some(11),
+            Mutant::TrustsAgainAfterAFailedFetch => Some(25),
+            Mutant::ReplacesUnseen => Some(2),
             Mutant::LeavesOnOldNews => Some(53),
             Mutant::CountsDescriptions
             | Mutant::NameAndAddressSuffice

@@ -105,9 +105,9 @@ impl World {
             self.news.iter().filter(|news| news.at >= since).any(was)
         })
     }
-    /// How the installation is, as those who are up have said.
+    /// How the installation is, as those who are up have said since operators changed something.
     pub(super) fn overview(&mut self) -> Overview {
-        let (meta, said) = self.mixed(self.now.saturating_sub(OLDEST_MS));
+        let (meta, said) = self.mixed(self.proposed_at.max(self.now.saturating_sub(OLDEST_MS)));
         self.assembled(&meta, &said)
     }
     /// How it was at each moment that is kept.

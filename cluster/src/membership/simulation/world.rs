@@ -92,6 +92,10 @@ pub struct World {
     meta_index: u64,
     /// What operators have decided and the nodes they asked have not proposed yet.
     pub proposals: VecDeque<MetaCommand>,
+    /// When the last of that was proposed.
+    pub proposed_at: u64,
+    /// When a disk was lost for good last.
+    pub lost_at: Option<u64>,
     /// What nodes said of themselves lately.
     pub news: VecDeque<News>,
     pub nodes: BTreeMap<NodeId, Node>,
@@ -129,6 +133,8 @@ impl World {
             meta: MetaState::default(),
             meta_index: 0,
             proposals: VecDeque::new(),
+            proposed_at: 0,
+            lost_at: None,
             news: VecDeque::new(),
             nodes: BTreeMap::new(),
             network: vec![],
