@@ -1,19 +1,59 @@
 //! What the checks of files and replicas have found.
+//!
+//! A damaged replica is no full copy, and a node that starts again knows it at once: what was found stands in a file for as long as it
+//! is so. The next look could be days away.
 
 use crate::metrics;
 use crate::types::{Finding, GroupDigest};
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
+use quorate_store::files::Files;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// Findings of a group that are told one by one.
 const TOLD_MAX: usize = 20;
 
 /// What the last checks found.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Integrity {
     state: Mutex<BTreeMap<GroupId, Checked>>,
+    file: PathBuf,
+    files: Arc<dyn Files>,
+    /// What stands in the file.
+    kept: Mutex<Vec<Kept>>,
+}
+
+/// What is wrong with a replica, as the file keeps it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Kept {
+    group: GroupId,
+    damage: Vec<Finding>,
+    difference: Vec<Finding>,
+    /// Those that are right.
+    right: Vec<NodeId>,
+}
+
+impl Kept {
+    fn of(group: GroupId, checked: &Checked) -> Option<Kept> {
+        let right = match &checked.mending {
+            Mending::Wanted(right) | Mending::Begun(right) => right.clone(),
+            Mending::None => vec![],
+        };
+        let (damage, difference) = (checked.damage.clone(), checked.difference.clone());
+        let is_wrong = !damage.is_empty() || !difference.is_empty();
+        is_wrong.then_some(Kept { group, damage, difference, right })
+    }
+    fn into_checked(self) -> Checked {
+        let mending = match self.right.is_empty() {
+            true => Mending::None,
+            false => Mending::Wanted(self.right),
+        };
+        Checked { damage: self.damage, difference: self.difference, mending, ..Checked::default() }
+    }
 }
 
 /// What the checks of one replica found.
@@ -41,11 +81,41 @@ pub enum Mending {
     None,
     /// By the state of one of these members.
     Wanted(Vec<NodeId>),
-    /// Its state is on the way.
-    Begun,
+    /// The state of one of these members is on the way.
+    Begun(Vec<NodeId>),
 }
 
 impl Integrity {
+    /// What an earlier process has found, as far as it was so at the end. A file that cannot be read says nothing.
+    pub fn open(file: PathBuf, files: Arc<dyn Files>) -> Integrity {
+        let read = || -> std::io::Result<Vec<Kept>> {
+            files.before_read(&file)?;
+            Ok(serde_json::from_slice(&std::fs::read(&file)?)?)
+        };
+        let kept = read().unwrap_or_else(|error| {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                tracing::warn!(%error, file = %file.display(), "what was found wrong here is not known any more");
+            }
+            vec![]
+        });
+        let state = kept.iter().cloned().map(|it| (it.group, it.into_checked())).collect();
+        Integrity { state: Mutex::new(state), file, files, kept: Mutex::new(kept) }
+    }
+    /// Brings the file up to date. Without room for it, or when the disk fails, this process knows what it knows, and the next change
+    /// tries again.
+    fn keep(&self) {
+        let mut kept = self.kept.lock();
+        let now: Vec<Kept> =
+            self.state.lock().iter().filter_map(|(group, checked)| Kept::of(*group, checked)).collect();
+        if *kept == now {
+            return;
+        }
+        let text = serde_json::to_vec(&now).unwrap_or_default();
+        match self.files.write_atomic(&self.file, &text) {
+            Ok(()) => *kept = now,
+            Err(error) => tracing::warn!(%error, "what is wrong here is forgotten by a restart"),
+        }
+    }
     /// What is wrong now, as far as it was looked at.
     pub fn findings(&self) -> Vec<Finding> {
         let each = |checked: &Checked| checked.damage.iter().chain(&checked.difference).cloned().collect();
@@ -69,11 +139,13 @@ impl Integrity {
     pub fn update<T>(&self, group: GroupId, act: impl FnOnce(&mut Checked) -> T) -> T {
         let done = act(self.state.lock().entry(group).or_default());
         metrics::damaged(self.findings().len());
+        self.keep();
         done
     }
     /// Forgets all other groups.
     pub fn retain(&self, groups: &BTreeSet<GroupId>) {
         self.state.lock().retain(|group, _| groups.contains(group));
+        self.keep();
     }
     /// How long ago the files of a replica were read wholly.
     pub fn age(&self, group: GroupId) -> Option<Duration> {
@@ -100,7 +172,7 @@ impl Integrity {
         self.update(group, |checked| {
             let is_news = match (&checked.mending, kind) {
                 (Mending::None, _) | (Mending::Wanted(_), Kind::Difference) => true,
-                (Mending::Wanted(_), Kind::Damage) | (Mending::Begun, _) => false,
+                (Mending::Wanted(_), Kind::Damage) | (Mending::Begun(_), _) => false,
             };
             if !findings.is_empty() && !right.is_empty() && is_news {
                 checked.mending = Mending::Wanted(right.to_vec());
@@ -120,4 +192,44 @@ pub enum Kind {
     Damage,
     /// Other replicas hold something else.
     Difference,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_store::files::RealFiles;
+
+    fn opened(dir: &tempfile::TempDir) -> Integrity {
+        Integrity::open(dir.path().join("damage.json"), RealFiles::shared())
+    }
+
+    #[test]
+    fn what_is_wrong_is_known_after_a_restart_until_it_is_mended() {
+        let dir = tempfile::tempdir().unwrap();
+        let (damaged, differing, sound) = (GroupId(1), GroupId(2), GroupId(3));
+        let first = opened(&dir);
+        first.tell(damaged, Kind::Damage, ["a file".to_owned()], &[]);
+        first.tell(differing, Kind::Difference, ["a hash".to_owned()], &[NodeId(7)]);
+        first.tell(sound, Kind::Damage, [], &[]);
+        drop(first);
+
+        let second = opened(&dir);
+        assert_eq!([damaged, differing, sound].map(|it| second.is_sound(it)), [false, false, true]);
+        assert!(second.is_condemned(differing) && !second.is_condemned(damaged));
+        second.update(differing, |it| assert_eq!(it.mending, Mending::Wanted(vec![NodeId(7)])));
+        // another state is on its way, and the process ends before it is there
+        second.update(differing, |it| it.mending = Mending::Begun(vec![NodeId(7)]));
+        second.tell(damaged, Kind::Damage, [], &[]);
+        drop(second);
+
+        let third = opened(&dir);
+        assert_eq!([damaged, differing].map(|it| third.is_sound(it)), [true, false]);
+        third.update(differing, |it| *it = Checked::default());
+        assert!(opened(&dir).is_sound(differing));
+        third.tell(damaged, Kind::Damage, ["a file".to_owned()], &[]);
+        third.retain(&BTreeSet::from([sound]));
+        assert!(opened(&dir).is_sound(damaged), "a replica that this node has no more");
+        std::fs::write(dir.path().join("damage.json"), "{").unwrap();
+        assert!(opened(&dir).findings().is_empty(), "the node starts all the same");
+    }
 }

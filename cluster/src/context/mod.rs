@@ -105,6 +105,7 @@ impl NodeContext {
             peers: peers.clone(),
             index_limits: options.index_limits,
         });
+        let integrity = Integrity::open(node.layout().damage(), options.files.clone());
         NodeContext {
             self_id,
             node,
@@ -121,7 +122,7 @@ impl NodeContext {
             traffic: Traffic::default(),
             user_writes: UserWrites::default(),
             abreast: Abreast::default(),
-            integrity: Integrity::default(),
+            integrity,
             builds: Builds::default(),
             trends: Trends::default(),
             claims: Claims::default(),

@@ -28,6 +28,7 @@ pub const ROLLUPS: &str = "rollups";
 /// | `join-token` | what all nodes of the installation share, mode 0600 |
 /// | `address` | the bound address of the running server, for tools on this machine |
 /// | `request-log.0`, `request-log.1` | the last calls of clients that the node answered, for people; not relied on |
+/// | `damage.json` | what the checks found wrong in this folder, as long as it is |
 /// | `raft/` | the log of all groups |
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
@@ -88,6 +89,10 @@ impl Layout {
     /// The files of the last calls that the node answered; each is begun anew when the other is full.
     pub fn request_logs(&self) -> [PathBuf; 2] {
         [0, 1].map(|number| self.root.join(format!("request-log.{number}")))
+    }
+    /// What the checks found wrong in this folder.
+    pub fn damage(&self) -> PathBuf {
+        self.root.join("damage.json")
     }
     /// The Raft log of all groups.
     pub fn raft(&self) -> PathBuf {

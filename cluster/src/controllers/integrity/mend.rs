@@ -49,7 +49,7 @@ fn due(checks: &Checks, group: &Group) -> Due {
     let others = if is_only_voter(checks, group) { vec![] } else { checks.others(group) };
     checks.context.integrity().update(group.id, |checked| {
         let from = match &checked.mending {
-            Mending::Begun => return Due::Nothing,
+            Mending::Begun(_) => return Due::Nothing,
             Mending::Wanted(_) if !is_wrong(checked) => return Due::Count,
             // only those of the majority have what this one lacks
             Mending::Wanted(from) if !checked.difference.is_empty() => from.clone(),
@@ -150,7 +150,7 @@ fn begin(checks: &Checks, group: &Group, from: Vec<NodeId>) {
         return;
     }
     let (context, id) = (checks.context.clone(), group.id);
-    context.integrity().update(id, |checked| checked.mending = Mending::Begun);
+    context.integrity().update(id, |checked| checked.mending = Mending::Begun(from.clone()));
     tokio::spawn(async move {
         let is_replaced = ended.await.is_ok();
         context.integrity().update(id, |checked| {
