@@ -77,6 +77,9 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         Ok(()) => reply,
         Err(error) => failed(&error),
     };
+    if reply.status.is_success() {
+        note.take_served().into_iter().for_each(|search| state.service().note_search(search));
+    }
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
     let (id, took) = (correlation_id(), started.elapsed());

@@ -59,6 +59,7 @@ pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};
 pub use meta::{IndexLimits, KeyDigest, KeyMap};
 pub use options::{CheckOptions, ClusterOptions, EventSink, Expected, ServiceOptions, Started};
+pub use quorate_node::chains::normalized as counted_query;
 pub use quorate_node::page::After as AfterRow;
 pub use quorate_node::rows::Row as EventRow;
 pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};

@@ -2,9 +2,9 @@
 
 use crate::call::Call;
 use crate::reply::Reply;
-use quorate_cluster::{rfc3339, unix_ms};
+use quorate_cluster::{counted_query, rfc3339, unix_ms};
 use quorate_model::analytics::{By, DAYS_MAX, Day, LIMIT, LIMIT_MAX, Order, ReportQuery, TagFilter};
-use quorate_model::{Error, IndexName, Result};
+use quorate_model::{Error, IndexName, Result, limits};
 use quorate_wire::analytics::{Detail, Endpoint, figures_body, status_body};
 
 /// Days of a range when it is not said: today and the seven days before.
@@ -26,7 +26,7 @@ pub async fn get(call: &Call<'_>, endpoint: Endpoint) -> Result<Reply> {
     let asked = ReportQuery {
         days: days(call, Day::of(unix_ms()))?,
         tags: tags(call)?,
-        search: call.query.get("search").map(|search| search.into_owned()),
+        search: search(call)?,
         with_events: needs_events(endpoint) || detail > Detail::None || order != Order::Searches,
         by,
         order,
@@ -53,7 +53,8 @@ fn index(call: &Call<'_>) -> Result<IndexName> {
     let name = call.query.get("index").filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| Error::invalid("index is required: the name of an index"))?;
     call.caller.check_index(&name)?;
-    let index = IndexName::new(&name)?;
+    let named = |error: Error| Error::invalid(error.message.replacen("indexName", "index", 1));
+    let index = IndexName::new(&name).map_err(named)?;
     call.note.about(&index);
     Ok(index)
 }
@@ -75,6 +76,18 @@ fn days(call: &Call<'_>, today: Day) -> Result<(Day, Day)> {
         return Err(Error::parameter("startDate", &format!("at most {DAYS_MAX} days up to endDate")));
     }
     Ok((first, last))
+}
+
+/// The query whose figures are asked for, in the form in which queries are counted.
+fn search(call: &Call<'_>) -> Result<Option<String>> {
+    let Some(search) = call.query.get("search") else { return Ok(None) };
+    match search.len() <= limits::QUERY_BYTES_MAX {
+        true => Ok(Some(counted_query(&search))),
+        false => {
+            let expected = format!("string of at most {} bytes", limits::QUERY_BYTES_MAX);
+            Err(Error::parameter("search", &expected))
+        }
+    }
 }
 
 fn tags(call: &Call<'_>) -> Result<Option<String>> {

@@ -6,11 +6,12 @@ use crate::away::ON_ARBITER_BYTES_MAX;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
+use crate::settings::check_forwarding;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::{DocumentChange, RawDocument, Reach, Receipt};
 use quorate_model::document::DocumentQuery;
 use quorate_model::record::check_object_id;
-use quorate_model::{DocumentKind, Error, ObjectId, RecommendRule, Result, Rule, Synonym};
+use quorate_model::{DocumentKind, Error, ErrorKind, ObjectId, RecommendRule, Result, Rule, Synonym};
 use quorate_wire::documents::{document_hits_body, saved_synonym_body};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::{Map, Value};
@@ -93,8 +94,16 @@ async fn change(call: &Call<'_>, kind: DocumentKind, change: DocumentChange) -> 
         Some(_) => call.query.flag("forwardToReplicas", false)?,
         None => call.query.flag("forwardToSlaves", false)?,
     };
+    let index = call.index_name()?;
+    if forward && !call.caller.may_use_all() {
+        match call.service().settings(&index).await {
+            Ok(settings) => check_forwarding(&call.caller, &settings.index.replicas)?,
+            Err(error) if error.kind == ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
     let reach = Reach::forwarded(forward);
-    call.service().change_documents(&call.index_name()?, kind, change, reach).await
+    call.service().change_documents(&index, kind, change, reach).await
 }
 
 /// Reads the body of a batch; a large one off the arbiter.

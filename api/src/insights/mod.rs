@@ -27,8 +27,12 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(bytes(&EventsTaken { status: 200, message: "OK".to_owned() })))
 }
 
-/// `DELETE /1/usertokens/{userToken}`: forgets what a user did. So many calls a key and hour; the headers say how many are left (C§18.4).
+/// `DELETE /1/usertokens/{userToken}`: forgets what a user did in all indices, for a key that may use all of them. So many calls a key and hour; the headers say how many are left (C§18.4).
 pub async fn forget(call: &Call<'_>) -> Result<Reply> {
+    // the user is forgotten in every index
+    if !call.caller.may_use_all() {
+        return Err(not_allowed(Error::forbidden("Index not allowed with this API key")));
+    }
     let token = &call.names[0];
     if !is_user_token(token) {
         return Err(Error::new(

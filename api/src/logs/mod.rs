@@ -160,6 +160,8 @@ pub async fn list(call: &Call<'_>) -> Result<Reply> {
         return Err(Error::parameter("length", &format!("integer between 0 and {LENGTH_MAX}")));
     }
     let filter = match call.query.get("type").as_deref() {
+        // the earlier form (C§4.8)
+        None if call.query.flag("onlyErrors", false)? => CallFilter::Error,
         None | Some("" | "all") => CallFilter::All,
         Some("query") => CallFilter::Query,
         Some("build") => CallFilter::Build,

@@ -2,8 +2,8 @@
 
 use crate::auth::Caller;
 use actix_web::web::Bytes;
-use quorate_cluster::ReadRights;
 use quorate_cluster::request_log::InnerCall;
+use quorate_cluster::{ReadRights, ServedSearch};
 use quorate_model::{IndexName, SearchResults};
 use std::cell::{Cell, RefCell};
 
@@ -25,6 +25,7 @@ pub struct CallNote {
     pub(super) body: RefCell<Bytes>,
     pub(super) hits: Cell<Option<(u64, bool)>>,
     pub(super) inner: RefCell<Inner>,
+    served: RefCell<Vec<Box<ServedSearch>>>,
 }
 
 /// The queries of a call, or the indices that it is about beside the one that its path names.
@@ -53,6 +54,14 @@ impl CallNote {
     /// Its query has found this.
     pub fn found(&self, results: &SearchResults) {
         self.hits.set(Some((results.nb_hits, results.exhaustive_nb_hits)));
+    }
+    /// It has served a search, which counts if the call is answered with it.
+    pub fn served(&self, search: Box<ServedSearch>) {
+        self.served.borrow_mut().push(search);
+    }
+    /// What it has served.
+    pub fn take_served(&self) -> Vec<Box<ServedSearch>> {
+        self.served.take()
     }
     /// The next of its queries is of this index, for this user.
     pub fn asks(&self, index: &IndexName, user_token: Option<&str>) {

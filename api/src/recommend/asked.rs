@@ -6,7 +6,7 @@ use quorate_model::recommend::least_score;
 use quorate_model::{
     Candidates, Error, IndexName, RecommendModel, Recommendation, Result, SearchParams, limits,
 };
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 /// Members of parameters that say which hits make a page: here maxRecommendations does.
 const PAGES: [&str; 4] = ["page", "hitsPerPage", "offset", "length"];
@@ -108,13 +108,19 @@ fn most(given: Option<Value>) -> Result<u64> {
     };
     match given {
         None | Some(Value::Null) => Ok(limits::RECOMMENDATIONS_MAX),
-        Some(Value::Number(number)) => match number.as_u64() {
+        Some(Value::Number(number)) => match whole(&number) {
             Some(0) => Ok(limits::RECOMMENDATIONS_MAX),
             Some(most) if most <= limits::RECOMMENDATIONS_MAX => Ok(most),
             Some(_) | None => Err(wrong()),
         },
         Some(Value::Bool(_) | Value::String(_) | Value::Array(_) | Value::Object(_)) => Err(wrong()),
     }
+}
+
+/// A number that is whole, however it is written.
+fn whole(number: &Number) -> Option<u64> {
+    let is_whole = |number: &f64| number.fract() == 0.0 && (0.0..=1e15).contains(number);
+    number.as_u64().or_else(|| number.as_f64().filter(is_whole).map(|number| number as u64))
 }
 
 fn object_id(given: Option<Value>) -> Result<String> {

@@ -86,7 +86,10 @@ impl<H> Router<H> {
                 path_exists = true;
             }
         }
-        Err(if path_exists {
+        // C§17.2: only all indices together are asked, although a record could be named so
+        let is_of_one_index =
+            matches!(parts, ["1", "indexes", _, "recommendations"]) && verb == Some(Verb::Post);
+        Err(if path_exists && !is_of_one_index {
             Error::new(ErrorKind::MethodNotAllowed, "Method not allowed on this path")
         } else {
             unknown()

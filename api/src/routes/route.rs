@@ -198,7 +198,9 @@ impl<H> Route<H> {
     }
     /// Whether it is about the whole installation, so that a key for one index has no business there.
     pub fn is_of_installation(&self) -> bool {
-        !["/1/indexes", "/1/keys/", "/1/task/", "/1/events"].iter().any(|start| self.path.starts_with(start))
+        !["/1/indexes", "/1/keys/", "/1/task/", "/1/events", "/2/"]
+            .iter()
+            .any(|start| self.path.starts_with(start))
     }
 }
 

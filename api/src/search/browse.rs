@@ -1,11 +1,11 @@
 //! How is a whole index read, page by page (C§8.8)?
 
-use super::cursor::Cursor;
+use super::cursor::{Cursor, order_of};
 use super::{AnswerMembers, Presentation, SearchRequest};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::facet::taken_out;
-use quorate_model::{Error, IndexName, Result, SearchParams, limits};
+use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams, limits};
 use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/browse`.
@@ -42,15 +42,34 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         Some(text) => Some(Cursor::decode(&text, &index)?),
         None => None,
     };
-    let after = cursor.map(|cursor| {
-        // A follow-up call that repeats parameters may change them; one without goes on as before.
-        members.entry("params").or_insert(Value::String(cursor.params));
-        (cursor.page, cursor.after)
-    });
+    // settings that nobody has made yet put nothing in order
+    let order = match call.service().settings(&index).await {
+        Ok(settings) => Some(order_of(&settings)),
+        Err(error) if error.kind == ErrorKind::NotFound => None,
+        Err(error) => return Err(error),
+    };
+    let after = match cursor {
+        None => None,
+        Some(Cursor { order: before, .. }) if before.is_some() && before != order => {
+            return Err(Error::parameter("cursor", "no cursor: the custom ranking has changed, begin anew"));
+        }
+        Some(cursor) => {
+            // A follow-up call that repeats parameters may change them; others go on as before.
+            if let Some(Value::String(repeated)) = members.get("params") {
+                let repeated = repeated.clone();
+                for (name, value) in form_urlencoded::parse(repeated.as_bytes()) {
+                    members.entry(name).or_insert_with(|| Value::String(value.into_owned()));
+                }
+                members.remove("params");
+            }
+            members.entry("params").or_insert(Value::String(cursor.params));
+            Some((cursor.page, cursor.after))
+        }
+    };
     let mut asked = SearchRequest::of_members(call, members).await?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
-    page(call, &index, asked, presentation, after).await
+    page(call, &index, asked, presentation, (order, after)).await
 }
 
 async fn page(
@@ -58,7 +77,7 @@ async fn page(
     index: &IndexName,
     asked: SearchRequest,
     presentation: Presentation,
-    at: Option<(u64, Vec<u8>)>,
+    (order, at): (Option<u32>, Option<(u64, Vec<u8>)>),
 ) -> Result<Reply> {
     let rights = call.read_rights();
     let browse = async |index: &IndexName, (params, after): (Box<SearchParams>, _)| {
@@ -69,7 +88,7 @@ async fn page(
     results.page = page.unwrap_or(results.page);
     let next = results.cursor.as_ref().map(|after| {
         let (params, page) = (presentation.echo.to_string(), results.page.saturating_add(1));
-        Cursor { params, page, after: after.clone() }.encode(index)
+        Cursor { params, page, order, after: after.clone() }.encode(index)
     });
     let place = AnswerMembers { cursor: next.as_deref(), ..AnswerMembers::default() };
     let query_id = presentation.query_id(call, &results, place);

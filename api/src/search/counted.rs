@@ -35,12 +35,12 @@ impl Counting {
             _ => self,
         }
     }
-    /// Notes the search, which has been answered with an id.
+    /// Notes the search, which has been answered with an id. It counts when the call is: nobody sees the results of one that fails.
     pub fn note(self, call: &Call<'_>, index: &IndexName, results: SearchResults, query_id: Option<QueryId>) {
         let Counting { user, tags, filters } = self;
         let SearchResults { hits, nb_hits, query, .. } = results;
         let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
-        call.service().note_search(Box::new(ServedSearch {
+        call.note.served(Box::new(ServedSearch {
             index: index.clone(),
             user,
             time_ms: call.note.began_ms,

@@ -33,6 +33,9 @@ pub async fn set(call: &Call<'_>) -> Result<Reply> {
     };
     let merged = current.merge(&changes)?;
     check_replicas(&call.caller, &current.index.replicas, &merged.index.replicas)?;
+    if forward {
+        check_forwarding(&call.caller, &merged.index.replicas)?;
+    }
     let receipt = call.service().set_settings(&index, changes, forward).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, None)))
 }
@@ -43,9 +46,20 @@ fn check_replicas(caller: &Caller, before: &[String], after: &[String]) -> Resul
         after.iter().filter(|entry| !before.contains(entry)),
         before.iter().filter(|entry| !after.contains(entry)),
     );
-    for entry in added.chain(dropped) {
-        let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
-        caller.check_index(inside.unwrap_or(entry))?;
+    // indices were called so when this was not looked at
+    if added.clone().any(|entry| entry.starts_with("virtual(") && !entry.ends_with(')')) {
+        let expected = "array of index names or virtual(name), with its closing parenthesis";
+        return Err(Error::parameter("replicas", expected));
     }
-    Ok(())
+    added.chain(dropped).try_for_each(|entry| check_replica(caller, entry))
+}
+
+/// Whoever changes the replicas of an index together with it needs a key that is good for all of them.
+pub fn check_forwarding(caller: &Caller, replicas: &[String]) -> Result<()> {
+    replicas.iter().try_for_each(|entry| check_replica(caller, entry))
+}
+
+fn check_replica(caller: &Caller, entry: &str) -> Result<()> {
+    let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
+    caller.check_index(inside.unwrap_or(entry))
 }

@@ -249,3 +249,50 @@ async fn figures_of_nothing_are_empty_and_wrong_questions_are_refused() {
         .await
         .refused(403, "Method not allowed");
 }
+
+#[actix_web::test]
+async fn what_nobody_was_shown_does_not_count() {
+    let (node, _) = Node::searched_shop().await;
+    let asked = |second: Value| {
+        let first = json!({"indexName": "products", "query": "unseen", "userToken": "u"});
+        json!({"requests": [first, second]}).to_string()
+    };
+    for (second, status) in [
+        (json!({"indexName": "missing", "query": "a"}), 404),
+        (json!({"indexName": "products", "query": "a", "filters": "("}), 400),
+    ] {
+        let answer = node.call(Method::POST, "/1/indexes/*/queries", &asked(second)).await;
+        answer.refused(status, "");
+    }
+    let seen = asked(json!({"indexName": "products", "query": "Seen", "userToken": "v"}));
+    node.call(Method::POST, "/1/indexes/*/queries", &seen.replace("unseen", "Shown")).await.success();
+    node.counted(6).await;
+    let top = node.figures("searches").await;
+    let queries: Vec<&str> =
+        top["searches"].as_array().unwrap().iter().map(|it| it["search"].as_str().unwrap()).collect();
+    assert!(queries.contains(&"shown") && queries.contains(&"seen"), "{queries:?}");
+    assert!(!queries.contains(&"unseen"), "{queries:?}");
+}
+
+#[actix_web::test]
+async fn queries_are_asked_for_as_they_were_typed() {
+    let (node, _) = Node::searched_shop().await;
+    node.counted(4).await;
+    let hits = node.figures("hits?search=shoe").await;
+    assert_eq!(hits["hits"].as_array().unwrap().len(), 2, "{hits}");
+    assert_eq!(node.figures("hits?search=%20SHOE").await["hits"], hits["hits"]);
+    let long = format!("/2/hits?index=products&search={}", "x".repeat(513));
+    node.call(Method::GET, &long, "").await.refused(400, "Invalid value for \"search\" parameter");
+    node.call(Method::GET, "/2/searches?index=*", "").await.refused(400, "index is not valid");
+}
+
+#[actix_web::test]
+async fn a_key_of_an_index_reads_the_figures_of_that_index() {
+    let (node, _) = Node::searched_shop().await;
+    let key = node.index_key("products", json!({"acl": ["analytics"]})).await;
+    let of = async |index: &str| {
+        node.call_with(&key, Method::GET, &format!("/2/searches/count?index={index}"), "").await
+    };
+    of("products").await.success();
+    of("other").await.refused(403, "Index not allowed");
+}

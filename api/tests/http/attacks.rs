@@ -413,8 +413,12 @@ async fn a_cursor_shows_what_the_key_of_the_call_may_show() {
     }
     assert!((1..=5).contains(&seen), "{seen}");
     // one that a caller has written
-    let own =
-        quorate_api::search::cursor::Cursor { params: "filters=team%3Ablue".into(), page: 0, after: vec![] };
+    let own = quorate_api::search::cursor::Cursor {
+        params: "filters=team%3Ablue".into(),
+        page: 0,
+        order: None,
+        after: vec![],
+    };
     let forged = own.encode(&quorate_model::IndexName::new("own").unwrap());
     for cursor in [forged.as_str(), "AAAA", &"A".repeat(1 << 20), "é"] {
         let body = json!({ "cursor": cursor }).to_string();

@@ -326,3 +326,32 @@ async fn records_are_removed_by_filter_and_all_at_once() {
         json!([])
     );
 }
+
+#[actix_web::test]
+async fn a_browse_goes_on_as_it_began_or_says_that_it_cannot() {
+    let node = Node::start().await;
+    let settings = json!({"attributesForFaceting": ["n"], "customRanking": ["desc(n)"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let records: Vec<Value> = (1..=4)
+        .map(|n| json!({"action": "addObject", "body": {"objectID": n.to_string(), "n": n}}))
+        .collect();
+    node.write(Method::POST, "/1/indexes/i/batch", json!({"requests": records})).await;
+    let browse = async |body: Value| node.call(Method::POST, "/1/indexes/i/browse", &body.to_string()).await;
+    let first = browse(json!({"params": "filters=n%3E2&hitsPerPage=1"})).await.success();
+    let cursor = first["cursor"].as_str().unwrap();
+    for repeated in [json!({"hitsPerPage": 1}), json!({"params": "hitsPerPage=1"}), json!({})] {
+        let mut body = repeated;
+        body["cursor"] = json!(cursor);
+        let next = browse(body).await.success();
+        assert_eq!((next["nbHits"].as_u64(), &next["hits"][0]["n"]), (Some(2), &json!(3)), "{next}");
+    }
+    let wider = browse(json!({"cursor": cursor, "params": "filters=n%3E1"})).await.success();
+    assert_eq!(wider["nbHits"], 3, "what is repeated may change");
+    for damaged in [&cursor[..cursor.len() - 2], &format!("{cursor}A")] {
+        browse(json!({"cursor": damaged})).await.refused(400, "Invalid value for \"cursor\" parameter");
+    }
+    node.write(Method::PUT, "/1/indexes/i/settings", json!({"customRanking": ["asc(n)"]})).await;
+    let refused =
+        browse(json!({"cursor": cursor})).await.refused(400, "Invalid value for \"cursor\" parameter");
+    assert!(refused["message"].as_str().unwrap().contains("custom ranking has changed"), "{refused}");
+}

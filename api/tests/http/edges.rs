@@ -18,6 +18,7 @@ async fn unknown_routes_methods_and_parts_not_built() {
     let node = Node::start().await;
     node.call(Method::GET, "/", "").await.refused(404, "Path not supported");
     node.call(Method::GET, "/1/nothing/here", "").await.refused(404, "Path not supported");
+    node.call(Method::POST, "/1/indexes/some/recommendations", "{}").await.refused(404, "Path not supported");
     node.call(Method::PUT, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
     node.call(Method::PATCH, "/1/indexes", "").await.refused(405, "Method not allowed on this path");
     node.call(Method::GET, "/1/strategies/personalization", "").await.refused(404, "Personalization");

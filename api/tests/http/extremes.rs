@@ -133,3 +133,57 @@ async fn patterns_of_stars_stand_for_every_index() {
     let key = node.key(json!({"acl": ["search"], "referers": ["*"]})).await;
     node.call_with(&key, Method::GET, "/1/indexes/i", "").await.success();
 }
+
+#[actix_web::test]
+async fn numbers_are_what_was_written_whatever_is_done_with_them() {
+    let node = Node::start().await;
+    let settings = json!({"attributesForFaceting": ["v", "huge"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let wanted = "/1/indexes/i/query";
+    for (id, number) in
+        [("a", "123456789.12345679"), ("b", "11.692884402888751"), ("c", "123456789.123456790")]
+    {
+        let record = format!(r#"{{"v":{number},"huge":1e308}}"#);
+        let written = node.call(Method::PUT, &format!("/1/indexes/i/{id}"), &record).await.success();
+        node.waited(written).await;
+        let found = node.post(wanted, json!({"filters": format!("v:{number}")})).await;
+        assert!(found["nbHits"].as_u64() >= Some(1), "{number}: {found}");
+    }
+    let found = node.post(wanted, json!({"facets": ["v", "huge"]})).await;
+    assert_eq!(found["facets"]["v"], json!({"123456789.12345679": 2, "11.692884402888751": 1}));
+    let huge = &found["facets_stats"]["huge"];
+    assert_eq!((huge["avg"].as_f64(), huge["sum"].as_f64()), (Some(1e308), Some(f64::MAX)), "{huge}");
+    let change = json!({"v": {"_operation": "Increment", "value": 0}});
+    node.write(Method::POST, "/1/indexes/i/b/partial", change).await;
+    assert_eq!(node.get("/1/indexes/i/b").await["v"].to_string(), "11.692884402888751");
+}
+
+#[actix_web::test]
+async fn a_record_is_as_large_as_what_it_says() {
+    // 1,000 bytes are allowed
+    let node = Node::start().await;
+    let record = |times: usize| format!(r#"{{"a":"{}"}}"#, r"\u00e9\/".repeat(times));
+    let answer = node.call(Method::PUT, "/1/indexes/i/1", &record(300)).await.success();
+    node.waited(answer).await;
+    assert_eq!(node.get("/1/indexes/i/1").await["a"], "é/".repeat(300));
+    node.call(Method::PUT, "/1/indexes/i/1", &record(400)).await.refused(400, "Record is too big size=12");
+}
+
+#[actix_web::test]
+async fn no_hit_has_a_member_twice() {
+    let node = Node::start().await;
+    let record = json!({"t": "x", "_highlightResult": {"t": 1}, "_rankingInfo": 2, "_snippetResult": 3, "_geoloc": {"lat": 1, "lng": 1}});
+    node.write(Method::PUT, "/1/indexes/i/1", record.clone()).await;
+    let asked = json!({"query": "x", "getRankingInfo": true, "attributesToSnippet": ["t"]}).to_string();
+    let answer = node.call(Method::POST, "/1/indexes/i/query", &asked).await;
+    let text = String::from_utf8(answer.bytes.clone()).unwrap();
+    for name in ["_highlightResult", "_rankingInfo", "_snippetResult", "_geoloc"] {
+        assert_eq!(text.matches(&format!("\"{name}\":")).count(), 1, "{name}: {text}");
+    }
+    let hit = &answer.success()["hits"][0];
+    assert_eq!(hit["_highlightResult"]["t"]["value"], "<em>x</em>");
+    // what is not added is shown as it was written
+    let plain = json!({"query": "x", "attributesToHighlight": [], "attributesToSnippet": []});
+    assert_eq!(node.post("/1/indexes/i/query", plain).await["hits"][0]["_highlightResult"], json!({"t": 1}));
+    assert_eq!(node.get("/1/indexes/i/1").await["_rankingInfo"], 2);
+}

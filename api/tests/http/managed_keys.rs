@@ -322,3 +322,28 @@ async fn a_key_outlives_a_restart_and_its_end_does_too() {
     assert_eq!(service.key(&deleted).unwrap().description, "deleted");
     service.shutdown().await;
 }
+
+#[actix_web::test]
+async fn a_key_of_some_indices_changes_no_other_through_them() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/settings", json!({"replicas": ["i_sorted", "virtual(i_shown)"]}))
+        .await;
+    let own = node.key(json!({"acl": ["editSettings", "deleteObject"], "indexes": ["i"]})).await;
+    let all = node.key(json!({"acl": ["editSettings", "deleteObject"], "indexes": ["i*"]})).await;
+    let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["a", "b"]}).to_string();
+    let calls = [
+        (Method::PUT, "/1/indexes/i/settings", r#"{"hitsPerPage": 9}"#),
+        (Method::PUT, "/1/indexes/i/synonyms/s", synonym.as_str()),
+        (Method::POST, "/1/indexes/i/rules/clear", ""),
+    ];
+    for (method, uri, body) in calls {
+        let forwarded = format!("{uri}?forwardToReplicas=true");
+        node.call_with(&own, method.clone(), &forwarded, body).await.refused(403, INDEX);
+        node.call_with(&own, method.clone(), uri, body).await.success();
+        node.call_with(&all, method, &forwarded, body).await.success();
+    }
+    // a user is forgotten everywhere
+    node.call_with(&all, Method::DELETE, "/1/usertokens/u", "").await.refused(401, INDEX);
+    let everywhere = node.key(json!({"acl": ["deleteObject"]})).await;
+    assert_eq!(node.call_with(&everywhere, Method::DELETE, "/1/usertokens/u", "").await.status, 204);
+}

@@ -32,6 +32,8 @@ pub const FILTERS_TEXT_BYTES_MAX: usize = 64 << 10;
 pub const FREE_BYTES_MAX: usize = 32 << 10;
 /// Entries of a list given as a search parameter.
 pub const LIST_ENTRIES_MAX: usize = 1_000;
+/// Characters of an analytics tag (C§20).
+pub const ANALYTICS_TAG_CHARS_MAX: usize = 100;
 /// Bytes of a browse cursor.
 pub const CURSOR_BYTES_MAX: usize = 64 << 10;
 /// Bytes of the minified body of a settings call.

@@ -167,7 +167,7 @@ fn source(value: &Value) -> Result<SuggestionSource> {
     Ok(SuggestionSource {
         index_name: index(name, "indexName")?,
         replicas: flag(members, "replicas")?,
-        analytics_tags: texts(members, "analyticsTags")?,
+        analytics_tags: tags(members)?,
         facets: list(members, "facets", FACETS)?.iter().map(facet).collect::<Result<_>>()?,
         min_hits: positive(members, "minHits")?.unwrap_or(MIN_HITS),
         min_letters: positive(members, "minLetters")?,
@@ -189,13 +189,20 @@ fn facet(value: &Value) -> Result<SuggestionFacet> {
     let amount = members.get("amount").and_then(Value::as_u64).filter(|amount| (1..=most).contains(amount));
     let amount =
         amount.ok_or_else(|| Error::parameter("amount", &format!("integer between 1 and {most}")))?;
-    Ok(SuggestionFacet { attribute: attribute.to_owned(), amount: amount as u32 })
+    Ok(SuggestionFacet { attribute: entry_of("attribute", attribute)?, amount: amount as u32 })
 }
 
 fn combination(value: &Value) -> Result<Vec<String>> {
     let wrong = || Error::parameter("generate", "list of lists of attribute names");
     let names = value.as_array().filter(|names| !names.is_empty()).ok_or_else(wrong)?;
-    let name = |name: &Value| name.as_str().filter(|it| !it.is_empty()).map(str::to_owned).ok_or_else(wrong);
+    if names.len() > limits::LIST_ENTRIES_MAX {
+        return Err(Error::parameter(
+            "generate",
+            &format!("lists of at most {} names", limits::LIST_ENTRIES_MAX),
+        ));
+    }
+    let name =
+        |name: &Value| entry_of("generate", name.as_str().filter(|it| !it.is_empty()).ok_or_else(wrong)?);
     names.iter().map(name).collect()
 }
 
@@ -233,7 +240,10 @@ fn flag(members: &Map<String, Value>, name: &str) -> Result<bool> {
 fn list<'v>(members: &'v Map<String, Value>, name: &str, expected: &str) -> Result<&'v [Value]> {
     match given(members, name) {
         None => Ok(&[]),
-        Some(Value::Array(entries)) => Ok(entries),
+        Some(Value::Array(entries)) if entries.len() <= limits::LIST_ENTRIES_MAX => Ok(entries),
+        Some(Value::Array(_)) => {
+            Err(Error::parameter(name, &format!("list of at most {} entries", limits::LIST_ENTRIES_MAX)))
+        }
         Some(_) => Err(Error::parameter(name, expected)),
     }
 }
@@ -241,9 +251,28 @@ fn texts(members: &Map<String, Value>, name: &str) -> Result<Vec<String>> {
     let expected = "list of strings that are not empty";
     let texts = list(members, name, expected)?.iter().map(|entry| {
         let text = entry.as_str().filter(|text| !text.trim().is_empty());
-        text.map(str::to_owned).ok_or_else(|| Error::parameter(name, expected))
+        entry_of(name, text.ok_or_else(|| Error::parameter(name, expected))?)
     });
     texts.collect()
+}
+/// An entry of a list, or another text, if it is not too long (C§20).
+fn entry_of(name: &str, text: &str) -> Result<String> {
+    match text.len() <= limits::QUERY_BYTES_MAX {
+        true => Ok(text.to_owned()),
+        false => {
+            Err(Error::parameter(name, &format!("strings of at most {} bytes", limits::QUERY_BYTES_MAX)))
+        }
+    }
+}
+fn tags(members: &Map<String, Value>) -> Result<Vec<String>> {
+    let tags = texts(members, "analyticsTags")?;
+    match tags.iter().all(|tag| tag.chars().count() <= limits::ANALYTICS_TAG_CHARS_MAX) {
+        true => Ok(tags),
+        false => {
+            let expected = format!("strings of at most {} characters", limits::ANALYTICS_TAG_CHARS_MAX);
+            Err(Error::parameter("analyticsTags", &expected))
+        }
+    }
 }
 /// A number above zero.
 fn positive(members: &Map<String, Value>, name: &str) -> Result<Option<u32>> {
@@ -348,7 +377,22 @@ mod tests {
             (source(json!({"external": [""]})), "Invalid value for \"external\" parameter"),
             (body(json!({"languages": ["xx"]})), "Invalid value for \"languages\" parameter"),
             (body(json!({"exclude": "word"})), "Invalid value for \"exclude\" parameter"),
-            (body(json!({"exclude": ["x".repeat(70_000)]})), "sourceIndices and exclude are too long"),
+            (body(json!({"exclude": vec!["x".repeat(500); 140]})), "sourceIndices and exclude are too long"),
+            // C§20
+            (body(json!({"exclude": ["x".repeat(513)]})), "Invalid value for \"exclude\" parameter"),
+            (body(json!({"exclude": vec!["x"; 1_001]})), "Invalid value for \"exclude\" parameter"),
+            (body(json!({"languages": vec!["en"; 1_001]})), "Invalid value for \"languages\" parameter"),
+            (source(json!({"external": vec!["e"; 1_001]})), "Invalid value for \"external\" parameter"),
+            (source(json!({"generate": [vec!["g"; 1_001]]})), "Invalid value for \"generate\" parameter"),
+            (source(json!({"generate": [["g".repeat(513)]]})), "Invalid value for \"generate\" parameter"),
+            (
+                source(json!({"analyticsTags": ["t".repeat(101)]})),
+                "Invalid value for \"analyticsTags\" parameter, expected strings of at most 100 characters",
+            ),
+            (
+                source(json!({"facets": [{"attribute": "a".repeat(513), "amount": 1}]})),
+                "Invalid value for \"attribute\" parameter",
+            ),
         ] {
             let error = read(body.clone(), None).unwrap_err();
             assert!(error.message.starts_with(expected), "{body:.200}: {error}");

@@ -358,7 +358,9 @@ pub fn stats(segments: &[Matched<'_>], path: &str, clock: &mut Clock) -> Option<
             None => matched.each(column.offsets(), clock, add),
         }
     }
-    (count > 0).then(|| FacetStats { min, max, avg: sum / count as f64, sum })
+    // a sum beyond all numbers is the largest of them, as that of an increment
+    let sum = f64::clamp(sum, f64::MIN, f64::MAX);
+    (count > 0).then(|| FacetStats { min, max, avg: (sum / count as f64).clamp(min, max), sum })
 }
 
 #[cfg(test)]

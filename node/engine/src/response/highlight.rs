@@ -149,6 +149,10 @@ impl<'a> Highlighter<'a> {
         let (path, text, members) = Default::default();
         Highlighter { showing, marker, words, bytes_max, path, text, matching: 0, members }
     }
+    /// Whether highlights are asked for, and whether snippets are.
+    pub fn forms(&self) -> (bool, bool) {
+        (!self.showing.highlight.is_empty(), !self.showing.snippet.is_empty())
+    }
     /// Appends `,"_highlightResult":…` and `,"_snippetResult":…` as far as there is something to show.
     pub fn write(&mut self, raw: &str, typos: &[u8], out: &mut Vec<u8>) {
         let forms = [

@@ -7,10 +7,12 @@ use crate::analysis::Analyzer;
 use crate::query::Plan;
 use crate::ranking::criteria::CriterionScores;
 use crate::ranking::criteria::row::Explained;
+use memchr::memmem::Finder;
 use quorate_model::Settings;
 use quorate_model::params::LatLng;
 use quorate_model::results::Hits;
 use std::io::Write;
+use std::sync::LazyLock;
 
 /// Everything about a hit beside its record.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +32,11 @@ pub struct HitDetails {
     /// Hundredths of its score, when it is recommended.
     pub score: Option<u16>,
 }
+/// Members that answers add to records.
+const ADDED: [&str; 5] = ["_highlightResult", "_snippetResult", "_distinctSeqID", "_score", "_rankingInfo"];
+static FINDERS: LazyLock<[Finder<'static>; 5]> =
+    LazyLock::new(|| ADDED.map(|name| Finder::new(&format!("\"{name}\"")).into_owned()));
+
 /// Whether hits carry `_rankingInfo`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RankingDetails {
@@ -64,15 +71,32 @@ impl<'a> Renderer<'a> {
             (!showing.is_empty()).then(|| Highlighter::new(settings, showing, analyzer, plan, bytes_max));
         Renderer { selection, highlighter, ranking, words: plan.words.len(), hits: Hits::default() }
     }
+    /// The members of a record that are named as what is added to it. Cost: a search for each name of these, as a rule.
+    fn added(&self, raw: &str, details: &HitDetails) -> Vec<&'static str> {
+        let (marks, snippets) = self.highlighter.as_ref().map_or((false, false), Highlighter::forms);
+        let has_ranking = self.ranking != RankingDetails::Hidden;
+        let are_added = [marks, snippets, details.sequence.is_some(), details.score.is_some(), has_ranking];
+        let may_be_there = ADDED
+            .iter()
+            .zip(FINDERS.iter())
+            .zip(are_added)
+            .filter(|((_, quoted), is_added)| *is_added && quoted.find(raw.as_bytes()).is_some());
+        let named = |name: &str| json::members(raw).any(|(key, _)| key == name);
+        may_be_there.map(|((name, _), _)| *name).filter(|name| named(name)).collect()
+    }
     /// Shows no matches in the hits that follow.
     pub fn stop_highlighting(&mut self) {
         self.highlighter = None;
     }
-    /// Appends one hit.
+    /// Appends one hit. A member of the record that is named as one that the answer adds gives way: no answer has one twice.
     pub fn push(&mut self, raw: &[u8], details: &HitDetails) {
         let raw = json::stored(raw);
+        let added = self.added(raw, details);
         let out = &mut self.hits.json;
-        self.selection.write(raw, out);
+        match added.is_empty() {
+            true => self.selection.write(raw, out),
+            false => self.selection.without(added).write(raw, out),
+        }
         // members are appended before the closing brace; a record always has its objectID
         out.pop();
         if let Some(highlighter) = &mut self.highlighter {

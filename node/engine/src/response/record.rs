@@ -37,6 +37,12 @@ impl Selection {
         let forced = request.forced.as_deref().and_then(|it| it.params.attributes_to_retrieve.as_deref());
         Selection::new(settings, forced, sees_unretrievable)
     }
+    /// The same without members of these names.
+    pub fn without(&self, names: Vec<&str>) -> Selection {
+        let mut selection = self.clone();
+        selection.without.extend(names.into_iter().map(str::to_owned));
+        selection
+    }
     /// Whether all of the value at a path may be seen.
     pub fn shows(&self, path: &str) -> bool {
         self.part(path) == Part::All

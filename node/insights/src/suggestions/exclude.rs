@@ -1,8 +1,9 @@
 //! Which queries does a configuration exclude?
 //!
-//! An entry is one or several whole words, unless it is a pattern: written between slashes, or with one of `^ $ * \ [ ( |`.
+//! An entry is one or several whole words, unless it is a pattern: written between slashes, or with one of `^ $ * \ [ ( |`. Diacritics
+//! of Latin letters tell no words apart, as suggestions have none unless they may have special characters.
 
-use super::normalise::normalised;
+use super::normalise::{normalised, without_diacritics};
 use regex::{RegexSet, RegexSetBuilder};
 
 /// Bytes that all patterns of a configuration may take once they are compiled.
@@ -28,11 +29,20 @@ impl Exclusions {
                 Some(pattern) => {
                     let one = RegexSetBuilder::new([pattern]).size_limit(COMPILED_BYTES_MAX).build();
                     one.map_err(|error| why(entry, &error))?;
-                    patterns.push(pattern);
+                    patterns.push(pattern.to_owned());
                     written.push(entry.clone());
+                    // without its marks the range of a class could be another one
+                    let plain = without_diacritics(pattern);
+                    if plain != pattern && !pattern.contains('[') {
+                        patterns.push(plain);
+                        written.push(entry.clone());
+                    }
                 }
                 // with its special characters: what has some is not to exclude what has none
-                None => words.extend(normalised(entry, true).ok().map(|text| parts(&text))),
+                None => {
+                    let text = normalised(entry, true).ok();
+                    words.extend(text.map(|text| parts(&without_diacritics(&text))));
+                }
             }
         }
         let all =
@@ -43,13 +53,14 @@ impl Exclusions {
     }
     /// The entry that excludes a suggestion.
     pub fn excludes(&self, text: &str) -> Option<String> {
-        let of_text = parts(text);
+        let plain = without_diacritics(text);
+        let of_text = parts(&plain);
         let is_in = |words: &&Vec<String>| of_text.windows(words.len()).any(|part| part == &words[..]);
         if let Some(words) = self.words.iter().filter(|words| !words.is_empty()).find(is_in) {
             return Some(words.join(" "));
         }
-        let first = self.patterns.matches(text).into_iter().next();
-        first.map(|number| self.written[number].clone())
+        let first = |text: &str| self.patterns.matches(text).into_iter().next();
+        first(text).or_else(|| first(&plain)).map(|number| self.written[number].clone())
     }
 }
 
@@ -101,6 +112,13 @@ mod tests {
             assert_eq!(exclusions.excludes(text).as_deref(), expected, "{text}");
         }
         assert_eq!(of(&[]).unwrap().excludes("anything"), None);
+        // as users type it, and as it is suggested
+        for entry in ["Café", "café", "cafe", "/^CAFÉ/", "caf[eé]"] {
+            for text in ["cafe noir", "café noir"] {
+                assert!(of(&[entry]).unwrap().excludes(text).is_some(), "{entry}: {text}");
+            }
+        }
+        assert_eq!(of(&["й"]).unwrap().excludes("и"), None, "a letter of its own");
     }
 
     #[test]

@@ -33,8 +33,8 @@ pub fn normalised(query: &str, allows_special: bool) -> Result<String, &'static 
     }
 }
 
-/// Marks of other scripts belong to their letters.
-fn without_diacritics(text: &str) -> String {
+/// A text without diacritics of Latin letters; marks of other scripts belong to their letters.
+pub fn without_diacritics(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }

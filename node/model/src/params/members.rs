@@ -9,16 +9,14 @@ use crate::error::{Error, Result};
 use crate::filter::{Filter, Items, parse_filters, parse_items};
 use crate::languages;
 use crate::limits::{
-    CURSOR_BYTES_MAX, FACET_VALUES_MAX, GEO_SHAPES_MAX, POLYGON_POINTS_MAX, POLYGONS_POINTS_MAX,
-    PRECISION_STEPS_MAX,
+    ANALYTICS_TAG_CHARS_MAX, CURSOR_BYTES_MAX, FACET_VALUES_MAX, GEO_SHAPES_MAX, POLYGON_POINTS_MAX,
+    POLYGONS_POINTS_MAX, PRECISION_STEPS_MAX,
 };
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// Contexts of one query (C§4.6).
 const RULE_CONTEXTS_MAX: usize = 10;
-/// Characters of an analytics tag (C§20).
-const ANALYTICS_TAG_CHARS_MAX: usize = 100;
 /// Distances within which records count as equally far at the finest (C§7.3).
 const PRECISION_METRES_MIN: u64 = 10;
 

@@ -29,6 +29,7 @@ pub fn parse_record(
         (Some(id), None) => with_object_id(&found.text, id),
         (None, _) => found.text,
     };
+    let text = if text.len() > record_bytes_max { json::unescaped(&text) } else { text };
     check_size(text.len(), record_bytes_max, object_id.as_deref())?;
     Ok((object_id, text))
 }
@@ -46,11 +47,12 @@ pub fn parse_partial(
     for member in &found.members {
         operation(found.value(member)).map_err(|what| what.for_attribute(&found.name(member)))?;
     }
-    check_size(found.text.len(), record_bytes_max, object_id.as_deref())?;
     let changes = match place {
         Some(place) => without(&found, place),
         None => found.text,
     };
+    let changes = if changes.len() > record_bytes_max { json::unescaped(&changes) } else { changes };
+    check_size(changes.len(), record_bytes_max, object_id.as_deref())?;
     Ok((object_id, changes))
 }
 
