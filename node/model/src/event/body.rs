@@ -263,9 +263,9 @@ fn with_data(object: EventObject, given: &RawValue) -> Checked<EventObject> {
         return refused("Invalid payload");
     };
     let quantity = data.quantity.filter(|value| json_type(value) != "null");
-    let quantity = quantity.map(|given| match (json_type(given), given.get().parse()) {
-        ("number", Ok(quantity)) => Ok(quantity),
-        ("number", Err(_)) => refused("Quantity must be a whole number between 0 and 4294967295"),
+    let quantity = quantity.map(|given| match (json_type(given), whole(given.get())) {
+        ("number", Some(quantity)) => Ok(quantity),
+        ("number", None) => refused("Quantity must be a whole number between 0 and 4294967295"),
         _ => wrong_type("number", given),
     });
     Ok(EventObject {
@@ -275,6 +275,14 @@ fn with_data(object: EventObject, given: &RawValue) -> Checked<EventObject> {
         discount: amount("Discount", data.discount)?,
         ..object
     })
+}
+
+/// A number that is whole, however it is written.
+fn whole(text: &str) -> Option<u32> {
+    let of_float = |number: f64| {
+        (number.fract() == 0.0 && (0.0..=f64::from(u32::MAX)).contains(&number)).then_some(number as u32)
+    };
+    text.parse().ok().or_else(|| text.parse().ok().and_then(of_float))
 }
 
 /// A filter, which some clients send percent-encoded (C§18.2).

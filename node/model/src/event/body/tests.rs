@@ -44,7 +44,7 @@ fn an_event_is_read_whole() {
     let event = click(json!({
         "eventType": "conversion", "eventSubtype": "purchase", "positions": null, "timestamp": NOW_MS - 5, "value": "12.50",
         "authenticatedUserToken": "auth/2", "currency": "eur", "queryID": "0123456789abcdef0123456789abcdef", "extra": {"a": [1]},
-        "objectData": [{"price": 9.99, "quantity": 2, "discount": "0.5", "other": 1}, {"queryID": "ffffffffffffffffffffffffffffffff"}],
+        "objectData": [{"price": 9.99, "quantity": 2.0, "discount": "0.5", "other": 1}, {"queryID": "ffffffffffffffffffffffffffffffff"}],
     }));
     let objects = vec![
         EventObject {
@@ -160,6 +160,10 @@ fn every_member_is_checked() {
         (json!({"objectData": [{}, 1]}), "Invalid type for field events: expected object, got number"),
         (
             json!({"objectData": [{"quantity": -1}, {}]}),
+            "Quantity must be a whole number between 0 and 4294967295",
+        ),
+        (
+            json!({"objectData": [{"quantity": 1.5}, {}]}),
             "Quantity must be a whole number between 0 and 4294967295",
         ),
         (
