@@ -75,6 +75,7 @@ const EVENT_ROWS: &[Argument] = &[
     text("after", "What the answer before had as next."),
 ];
 const FORCE: Argument = flag("force", "Also when copies of records may be lost by it.");
+const ONLY_ERRORS: Argument = flag("onlyErrors", "An earlier form of type=error.");
 const FORWARD_EARLIER: Argument = flag("forwardToSlaves", "An earlier name of forwardToReplicas.");
 const PAGE: Argument = count("page", 0, u32::MAX as u64, "Page, from zero.");
 const HITS_PER_PAGE: Argument = count("hitsPerPage", 1, 1_000, "Entries of a page.");
@@ -118,6 +119,7 @@ const LOGGED: &[Argument] = &[
     count("length", 0, 1_000, "How many are listed; 10 when absent."),
     text("indexName", "Only calls that were about this index."),
     choice("type", &["all", "query", "build", "error"], "Only searches, changes or failed calls."),
+    ONLY_ERRORS,
 ];
 const RECOMMEND_RULE_SEARCH: &[Argument] = &[
     QUERY,

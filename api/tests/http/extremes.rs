@@ -146,8 +146,10 @@ async fn numbers_are_what_was_written_whatever_is_done_with_them() {
         let record = format!(r#"{{"v":{number},"huge":1e308}}"#);
         let written = node.call(Method::PUT, &format!("/1/indexes/i/{id}"), &record).await.success();
         node.waited(written).await;
+    }
+    for (number, count) in [("123456789.12345679", 2), ("11.692884402888751", 1)] {
         let found = node.post(wanted, json!({"filters": format!("v:{number}")})).await;
-        assert!(found["nbHits"].as_u64() >= Some(1), "{number}: {found}");
+        assert_eq!(found["nbHits"], count, "{number}: {found}");
     }
     let found = node.post(wanted, json!({"facets": ["v", "huge"]})).await;
     assert_eq!(found["facets"]["v"], json!({"123456789.12345679": 2, "11.692884402888751": 1}));
@@ -177,8 +179,8 @@ async fn no_hit_has_a_member_twice() {
     let asked = json!({"query": "x", "getRankingInfo": true, "attributesToSnippet": ["t"]}).to_string();
     let answer = node.call(Method::POST, "/1/indexes/i/query", &asked).await;
     let text = String::from_utf8(answer.bytes.clone()).unwrap();
-    for name in ["_highlightResult", "_rankingInfo", "_snippetResult", "_geoloc"] {
-        assert_eq!(text.matches(&format!("\"{name}\":")).count(), 1, "{name}: {text}");
+    for own in [r#""_highlightResult":{"t":1}"#, r#""_rankingInfo":2"#, r#""_snippetResult":3"#] {
+        assert!(!text.contains(own), "{own}: {text}");
     }
     let hit = &answer.success()["hits"][0];
     assert_eq!(hit["_highlightResult"]["t"]["value"], "<em>x</em>");

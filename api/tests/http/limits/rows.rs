@@ -128,7 +128,7 @@ fn bodies() -> Vec<Limit> {
     };
     vec![
         here(
-            "record, minified",
+            "record, minified, without escapes that its texts do not need",
             format!("{} bytes (`--record-bytes-max`)", count(RECORD_BYTES_MAX)),
             "400",
             vec![tried(record(RECORD_BYTES_MAX), record(RECORD_BYTES_MAX + 1), 400, too_big)],

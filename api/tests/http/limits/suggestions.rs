@@ -14,7 +14,16 @@ pub fn all() -> Vec<Limit> {
         "facets": [], "minHits": 5, "generate": [], "external": []}], "languages": [], "exclude": [""],
         "enablePersonalization": false, "allowSpecialCharacters": false});
     let room = SUGGESTION_CONFIG_BYTES_MAX - empty.to_string().len();
-    let long = |letters: usize| set(json!({"indexName": "i"}), json!(["x".repeat(letters)]));
+    // so many bytes more than one entry without a letter takes
+    let long = |bytes: usize| {
+        let (mut left, mut entries) = (bytes, vec![]);
+        while left > 0 {
+            let own = if left > 510 { 500 } else { left };
+            entries.push("x".repeat(own));
+            left = (left - own).saturating_sub(r#"",""#.len());
+        }
+        set(json!({"indexName": "i"}), json!(entries))
+    };
     let message = format!(
         "sourceIndices and exclude are too long: a configuration may take {SUGGESTION_CONFIG_BYTES_MAX} bytes"
     );

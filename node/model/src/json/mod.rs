@@ -4,11 +4,14 @@
 
 #[cfg(test)]
 mod tests;
+mod unescaped;
 
 use crate::error::{Error, Result};
 use crate::limits::JSON_DEPTH_MAX;
 use std::borrow::Cow;
 use std::ops::Range;
+
+pub use unescaped::unescaped;
 
 /// A first-level member of a scanned object; the ranges point into the minified text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,31 +75,6 @@ pub fn unquote(quoted: &[u8]) -> Cow<'_, str> {
 /// `text` as a JSON string with its quotes.
 pub fn quote(text: &str) -> Vec<u8> {
     serde_json::to_vec(text).expect("a string is always JSON")
-}
-
-/// The text of a JSON value that [`scan`] accepted with no escapes but those that its strings need: some encoders write six bytes for a
-/// letter of two.
-pub fn unescaped(text: &[u8]) -> Vec<u8> {
-    let (mut out, mut rest) = (Vec::with_capacity(text.len()), text);
-    while let Some(start) = memchr::memchr(b'"', rest) {
-        let mut end = start + 1;
-        while let Some(at) = rest.get(end..).and_then(|inner| memchr::memchr2(b'"', b'\\', inner)) {
-            end += at + 1;
-            match rest[end - 1] {
-                b'"' => break,
-                _ => end += 1,
-            }
-        }
-        let end = end.min(rest.len());
-        out.extend_from_slice(&rest[..start]);
-        match &rest[start..end] {
-            quoted if memchr::memchr(b'\\', quoted).is_some() => out.extend(quote(&unquote(quoted))),
-            quoted => out.extend_from_slice(quoted),
-        }
-        rest = &rest[end..];
-    }
-    out.extend_from_slice(rest);
-    out
 }
 
 /// `near line:L column:C` for a byte offset of `source`.
