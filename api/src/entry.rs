@@ -78,7 +78,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         Err(error) => failed(&error),
     };
     if reply.status.is_success() {
-        note.take_served().into_iter().for_each(|search| state.service().note_search(search));
+        note.take_served().into_iter().for_each(|search| state.service().note_search(Box::new(search)));
     }
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();

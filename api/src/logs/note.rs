@@ -25,7 +25,7 @@ pub struct CallNote {
     pub(super) body: RefCell<Bytes>,
     pub(super) hits: Cell<Option<(u64, bool)>>,
     pub(super) inner: RefCell<Inner>,
-    served: RefCell<Vec<Box<ServedSearch>>>,
+    served: RefCell<Vec<ServedSearch>>,
 }
 
 /// The queries of a call, or the indices that it is about beside the one that its path names.
@@ -56,11 +56,11 @@ impl CallNote {
         self.hits.set(Some((results.nb_hits, results.exhaustive_nb_hits)));
     }
     /// It has served a search, which counts if the call is answered with it.
-    pub fn served(&self, search: Box<ServedSearch>) {
+    pub fn served(&self, search: ServedSearch) {
         self.served.borrow_mut().push(search);
     }
     /// What it has served.
-    pub fn take_served(&self) -> Vec<Box<ServedSearch>> {
+    pub fn take_served(&self) -> Vec<ServedSearch> {
         self.served.take()
     }
     /// The next of its queries is of this index, for this user.

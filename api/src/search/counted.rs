@@ -40,7 +40,7 @@ impl Counting {
         let Counting { user, tags, filters } = self;
         let SearchResults { hits, nb_hits, query, .. } = results;
         let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
-        call.note.served(Box::new(ServedSearch {
+        call.note.served(ServedSearch {
             index: index.clone(),
             user,
             time_ms: call.note.began_ms,
@@ -51,7 +51,7 @@ impl Counting {
             filters,
             country,
             query_id,
-        }));
+        });
     }
 }
 
