@@ -185,7 +185,8 @@ async fn no_hit_has_a_member_twice() {
     let hit = &answer.success()["hits"][0];
     assert_eq!(hit["_highlightResult"]["t"]["value"], "<em>x</em>");
     // what is not added is shown as it was written
-    let plain = json!({"query": "x", "attributesToHighlight": [], "attributesToSnippet": []});
+    let plain = json!({"query": "x", "attributesToHighlight": [], "attributesToSnippet": [],
+        "attributesToRetrieve": ["_highlightResult"]});
     assert_eq!(node.post("/1/indexes/i/query", plain).await["hits"][0]["_highlightResult"], json!({"t": 1}));
     assert_eq!(node.get("/1/indexes/i/1").await["_rankingInfo"], 2);
 }

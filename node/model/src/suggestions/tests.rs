@@ -1,3 +1,5 @@
+//! Are configurations of suggestions read as they are written, and is what is wrong named?
+
 use super::*;
 use serde_json::json;
 
