@@ -24,7 +24,12 @@ pub async fn of_index(installation: &Installation, index: &str) -> Vec<NamedDige
         if found.len() == installation.nodes().count() && found.iter().all(|(at, _)| Some(*at) == through) {
             return found.into_iter().map(|(_, digest)| digest).collect();
         }
-        assert!(Instant::now() < end, "not every node has {index}: {found:?}");
+        if Instant::now() >= end {
+            let health: Vec<String> =
+                installation.nodes().map(|node| format!("{:?}", node.health())).collect();
+            let overview = installation.node(0).overview().await.map(|seen| (seen.waits, seen.groups));
+            panic!("not every node has {index}: {found:?}\n{}\n{overview:#?}", health.join("\n"));
+        }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }

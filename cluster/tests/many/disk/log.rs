@@ -55,6 +55,8 @@ struct World {
     /// That of the index.
     group: GroupId,
     faults: Faults,
+    /// The calls that fail now, and how.
+    ill: Option<(u64, Fault)>,
     /// Whether the process of that member has ended itself.
     has_ended: Arc<AtomicBool>,
     /// What that left on disk, until it runs again.
@@ -79,7 +81,7 @@ impl World {
         installation.set(0, "lamps", json!({"attributesForFaceting": ["n"]})).await;
         let model = Model::from([("first".into(), u64::from(u32::MAX))]);
         let (group, _) = leader_of(&installation, "lamps").await;
-        World { installation, group, faults, has_ended, left: None, model, rounds: 0 }
+        World { installation, group, faults, ill: None, has_ended, left: None, model, rounds: 0 }
     }
     /// Writes to the index. The member may end itself meanwhile, and takes its connections with it.
     async fn load(&mut self) -> Receipt {
@@ -89,7 +91,7 @@ impl World {
             match tokio::time::timeout(LOOK, &mut written).await {
                 Ok(receipt) => return receipt,
                 Err(_) if self.has_ended.load(Ordering::SeqCst) => {
-                    let killed = self.installation.kill(ILL);
+                    let killed = killed(&self.installation, &self.faults, self.ill);
                     let (receipt, left) = join(written, killed).await;
                     self.left = Some(left);
                     return receipt;
@@ -119,6 +121,7 @@ impl World {
     async fn ill(&mut self, after: u64, count: u64, fault: Fault) -> bool {
         let before = self.faults.failed();
         self.faults.fail_concerned(after, count, fault);
+        self.ill = Some((count, fault));
         for _ in 0..MEETS_WRITES {
             self.load().await;
             let has_met = || self.faults.failed() > before;
@@ -134,6 +137,7 @@ impl World {
     /// Makes the disk well. Returns whether the member goes on by itself: what failed before may be told a moment later.
     async fn heal(&mut self) -> bool {
         self.faults.heal();
+        self.ill = None;
         looks(WORKS_LOOKS, || self.has_ended() || !self.cannot_write()).await;
         !looks(ENDS_LOOKS, || self.has_ended()).await && !self.is_without_meta()
     }
@@ -167,17 +171,18 @@ impl World {
     async fn restart(&mut self, what: &str) {
         let mut left = match self.left.take() {
             Some(left) => left,
-            None => self.installation.kill(ILL).await,
+            None => killed(&self.installation, &self.faults, self.ill).await,
         };
         for is_ill in [true, true, false] {
             if !is_ill {
                 self.faults.heal();
+                self.ill = None;
             }
             self.has_ended.store(false, Ordering::SeqCst);
             left = match self.installation.try_up(ILL, left.path()).await {
                 Ok(()) if !self.has_ended() => return,
                 // whatever looks after it starts it again
-                Ok(()) => self.installation.kill(ILL).await,
+                Ok(()) => killed(&self.installation, &self.faults, self.ill).await,
                 Err(error) => {
                     assert!(is_ill, "{what}: it does not start: {error}");
                     self.installation.left(ILL)
@@ -186,6 +191,20 @@ impl World {
         }
         panic!("{what}: it ended itself on a disk that is well");
     }
+}
+
+/// Kills the member. It goes on while what it leaves is copied: its log takes nothing meanwhile, or it would confirm what is not in the
+/// copy.
+async fn killed(installation: &Installation, faults: &Faults, ill: Option<(u64, Fault)>) -> TempDir {
+    faults.fail_concerned(0, u64::MAX, Fault::Device);
+    // what was begun before is in the files, or is not confirmed
+    tokio::time::sleep(4 * LOOK).await;
+    let left = installation.kill(ILL).await;
+    faults.heal();
+    if let Some((count, fault)) = ill {
+        faults.fail_concerned(0, count, fault);
+    }
+    left
 }
 
 #[actix_rt::test]
