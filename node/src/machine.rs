@@ -141,7 +141,9 @@ impl PlacementMachine {
     pub fn durable_through(&self) -> u64 {
         self.node.forget_idle(self.group);
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
-        waiting.unwrap_or(self.applied).min(self.events.durable_through().unwrap_or(self.applied))
+        // during a replay the metadata store is ahead of what shards have been given in this life
+        let handed = self.node.handed(self.group).min(self.applied);
+        waiting.unwrap_or(handed).min(self.events.durable_through().unwrap_or(handed))
     }
     /// Passes an entry that holds no command for indices.
     pub fn pass(&mut self, log_index: u64) {

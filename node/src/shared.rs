@@ -127,6 +127,10 @@ impl Shared {
     pub(crate) fn begins(&self, group: GroupId, log_index: u64) {
         self.applied.write().insert(group, log_index);
     }
+    /// Through where everything of the group has been handed to its shards, in this process.
+    pub(crate) fn handed(&self, group: GroupId) -> u64 {
+        self.applied.read().get(&group).copied().unwrap_or(0)
+    }
     /// Everything of the group through this log index has been handed to its shards.
     pub(crate) fn applied(&self, group: GroupId, log_index: u64) {
         let mut applied = self.applied.write();
