@@ -14,6 +14,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+/// Between two tries to write down what is wrong, on a disk that takes nothing: it is looked at several times a second.
+const KEEP_RETRY: Duration = Duration::from_secs(10);
 /// Findings of a group that are told one by one.
 const TOLD_MAX: usize = 20;
 
@@ -23,8 +25,8 @@ pub struct Integrity {
     state: Mutex<BTreeMap<GroupId, Checked>>,
     file: PathBuf,
     files: Arc<dyn Files>,
-    /// What stands in the file.
-    kept: Mutex<Vec<Kept>>,
+    /// What stands in the file, and when it could not be written last.
+    kept: Mutex<(Vec<Kept>, Option<Instant>)>,
 }
 
 /// What is wrong with a replica, as the file keeps it.
@@ -99,21 +101,25 @@ impl Integrity {
             vec![]
         });
         let state = kept.iter().cloned().map(|it| (it.group, it.into_checked())).collect();
-        Integrity { state: Mutex::new(state), file, files, kept: Mutex::new(kept) }
+        Integrity { state: Mutex::new(state), file, files, kept: Mutex::new((kept, None)) }
     }
-    /// Brings the file up to date. Without room for it, or when the disk fails, this process knows what it knows, and the next change
-    /// tries again.
+    /// Brings the file up to date. Without room for it, or when the disk fails, this process knows what it knows, and tries again
+    /// later.
     fn keep(&self) {
-        let mut kept = self.kept.lock();
+        let mut guard = self.kept.lock();
+        let (kept, failed) = &mut *guard;
         let now: Vec<Kept> =
             self.state.lock().iter().filter_map(|(group, checked)| Kept::of(*group, checked)).collect();
-        if *kept == now {
+        if *kept == now || failed.is_some_and(|at| at.elapsed() < KEEP_RETRY) {
             return;
         }
         let text = serde_json::to_vec(&now).unwrap_or_default();
         match self.files.write_atomic(&self.file, &text) {
-            Ok(()) => *kept = now,
-            Err(error) => tracing::warn!(%error, "what is wrong here is forgotten by a restart"),
+            Ok(()) => (*kept, *failed) = (now, None),
+            Err(error) => {
+                *failed = Some(Instant::now());
+                tracing::warn!(%error, "what is wrong here is forgotten by a restart");
+            }
         }
     }
     /// What is wrong now, as far as it was looked at.

@@ -35,7 +35,8 @@ fn run(seed: u64, mutant: Option<Mutant>) -> Counts {
 fn every_group_keeps_full_copies_on_a_majority_of_those_it_lists() {
     let (seeds, mut all) = (seeds(3), Counts::default());
     let count = seeds.clone().count();
-    for seed in seeds {
+    // in the last one a follower that had cut its log by itself came to lead a voter that lacked what was cut
+    for seed in seeds.chain([89]) {
         let _seed = RunningSeed::new(seed, "--lib");
         all += run(seed, None);
     }

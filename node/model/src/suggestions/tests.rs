@@ -8,6 +8,19 @@ fn read(body: Value, named: Option<&str>) -> Result<SuggestionConfig> {
     SuggestionConfig::read(body.as_object().unwrap(), named.as_ref())
 }
 
+/// A body with one source that has these members, too.
+fn source(members: Value) -> Value {
+    let mut source = json!({"indexName": "shop"});
+    source.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    json!({"indexName": "s", "sourceIndices": [source]})
+}
+/// A body with these members, too.
+fn body(members: Value) -> Value {
+    let mut body = source(json!({}));
+    body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+    body
+}
+
 #[test]
 fn c16_defaults_are_shown_and_what_is_shown_is_taken_back() {
     let short = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop", "external": null}]});
@@ -37,16 +50,6 @@ fn c16_defaults_are_shown_and_what_is_shown_is_taken_back() {
 
 #[test]
 fn c16_what_is_wrong_is_named() {
-    let source = |members: Value| {
-        let mut source = json!({"indexName": "shop"});
-        source.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        json!({"indexName": "s", "sourceIndices": [source]})
-    };
-    let body = |members: Value| {
-        let mut body = source(json!({}));
-        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        body
-    };
     for (body, expected) in [
         (json!({"sourceIndices": []}), "IndexName cannot be empty."),
         (body(json!({"indexName": ""})), "IndexName cannot be empty."),
@@ -92,16 +95,6 @@ fn c16_what_is_wrong_is_named() {
 
 #[test]
 fn c20_lists_and_texts_are_as_long_as_any() {
-    let source = |members: Value| {
-        let mut source = json!({"indexName": "shop"});
-        source.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        json!({"indexName": "s", "sourceIndices": [source]})
-    };
-    let body = |members: Value| {
-        let mut body = source(json!({}));
-        body.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
-        body
-    };
     for (body, expected) in [
         (body(json!({"exclude": ["x".repeat(513)]})), "Invalid value for \"exclude\" parameter"),
         (body(json!({"exclude": vec!["x"; 1_001]})), "Invalid value for \"exclude\" parameter"),
