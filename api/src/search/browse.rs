@@ -1,11 +1,11 @@
 //! How is a whole index read, page by page (C§8.8)?
 
-use super::cursor::{Cursor, order_of};
+use super::cursor::Cursor;
 use super::{AnswerMembers, Presentation, SearchRequest};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::facet::taken_out;
-use quorate_model::{Error, ErrorKind, IndexName, Result, SearchParams, limits};
+use quorate_model::{Error, IndexName, Result, SearchParams, level, limits};
 use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/browse`.
@@ -42,17 +42,8 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         Some(text) => Some(Cursor::decode(&text, &index)?),
         None => None,
     };
-    // settings that nobody has made yet put nothing in order
-    let order = match call.service().settings(&index).await {
-        Ok(settings) => Some(order_of(&settings)),
-        Err(error) if error.kind == ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let after = match cursor {
+    let at = match cursor {
         None => None,
-        Some(Cursor { order: before, .. }) if before.is_some() && before != order => {
-            return Err(Error::parameter("cursor", "no cursor: the custom ranking has changed, begin anew"));
-        }
         Some(cursor) => {
             // A follow-up call that repeats parameters may change them; others go on as before.
             if let Some(Value::String(repeated)) = members.get("params") {
@@ -63,13 +54,21 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
                 members.remove("params");
             }
             members.entry("params").or_insert(Value::String(cursor.params));
-            Some((cursor.page, cursor.after))
+            Some(Place { page: cursor.page, order: cursor.order, after: cursor.after })
         }
     };
     let mut asked = SearchRequest::of_members(call, members).await?;
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
-    page(call, &index, asked, presentation, (order, after)).await
+    page(call, &index, asked, presentation, at).await
+}
+
+/// Where a page begins.
+struct Place {
+    page: u64,
+    /// The order that the pages before had.
+    order: Option<u32>,
+    after: Vec<u8>,
 }
 
 async fn page(
@@ -77,15 +76,24 @@ async fn page(
     index: &IndexName,
     asked: SearchRequest,
     presentation: Presentation,
-    (order, at): (Option<u32>, Option<(u64, Vec<u8>)>),
+    at: Option<Place>,
 ) -> Result<Reply> {
     let rights = call.read_rights();
     let browse = async |index: &IndexName, (params, after): (Box<SearchParams>, _)| {
         call.service().browse(index, params, after, rights).await
     };
-    let (page, after) = at.unzip();
+    let (begins, after) = at.map(|Place { page, order, after }| ((page, order), after)).unzip();
     let mut results = call.read(index, (asked.params, after), browse).await?;
-    results.page = page.unwrap_or(results.page);
+    if let Some((page, order)) = begins {
+        if order.is_some() && results.order.is_some() && order != results.order {
+            return Err(Error::parameter(
+                "cursor",
+                "no cursor: the order of records has changed, begin anew",
+            ));
+        }
+        results.page = page;
+    }
+    let order = results.order.filter(|_| call.service().is_level(level::ORDERED_CURSORS));
     let next = results.cursor.as_ref().map(|after| {
         let (params, page) = (presentation.echo.to_string(), results.page.saturating_add(1));
         Cursor { params, page, order, after: after.clone() }.encode(index)

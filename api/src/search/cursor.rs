@@ -5,11 +5,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use quorate_model::{Error, IndexName, Result, Settings};
+use quorate_model::{Error, IndexName, Result};
 
 /// First byte of every cursor; another one is from another version. Cursors of version 1 have no page, those of version 2 no order and
 /// no checksum.
 const VERSION: u8 = 3;
+/// What all nodes read that have not been upgraded yet.
+const WITHOUT_ORDER: u8 = 2;
 /// Characters of a cursor: filters may take up to 64 KiB, URL-encoded and in base 64.
 const CHARS_MAX: usize = 512 << 10;
 
@@ -26,31 +28,22 @@ pub struct Cursor {
     pub after: Vec<u8>,
 }
 
-/// Stands for the order that the custom ranking gives.
-pub fn order_of(settings: &Settings) -> u32 {
-    let mut order = crc32fast::Hasher::new();
-    for key in &settings.index.custom_ranking {
-        order.update(&[u8::from(key.descending)]);
-        order.update(key.path.as_bytes());
-        order.update(&[0]);
-    }
-    order.finalize()
-}
-
 impl Cursor {
-    /// The opaque text. `index` is kept so that the cursor of another index is refused.
+    /// The opaque text; without an order one that earlier programs read. `index` is kept so that the cursor of another index is refused.
     pub fn encode(&self, index: &IndexName) -> String {
-        let mut bytes = vec![VERSION];
+        let mut bytes = vec![if self.order.is_some() { VERSION } else { WITHOUT_ORDER }];
         for part in [index.as_str().as_bytes(), self.params.as_bytes()] {
             let len = u32::try_from(part.len()).expect("names and parameters are far below 4 GiB");
             bytes.extend_from_slice(&len.to_le_bytes());
             bytes.extend_from_slice(part);
         }
         bytes.extend_from_slice(&self.page.to_le_bytes());
-        bytes.extend_from_slice(&self.order.unwrap_or_default().to_le_bytes());
+        bytes.extend(self.order.iter().flat_map(|order| order.to_le_bytes()));
         bytes.extend_from_slice(&self.after);
-        let sum = crc32fast::hash(&bytes);
-        bytes.extend_from_slice(&sum.to_le_bytes());
+        if self.order.is_some() {
+            let sum = crc32fast::hash(&bytes);
+            bytes.extend_from_slice(&sum.to_le_bytes());
+        }
         URL_SAFE_NO_PAD.encode(bytes)
     }
 
@@ -80,7 +73,7 @@ impl Cursor {
         let with_page = || after.split_first_chunk::<8>().ok_or_else(wrong);
         let (page, order, after) = match version {
             1 => (0, None, after),
-            2 => {
+            WITHOUT_ORDER => {
                 let (page, after) = with_page()?;
                 (u64::from_le_bytes(*page), None, after)
             }
@@ -123,6 +116,7 @@ mod tests {
         assert_eq!(Cursor::decode(&URL_SAFE_NO_PAD.encode(first), &index("i")).unwrap(), cursor);
         let second = [&[2, 1, 0, 0, 0, b'i', 1, 0, 0, 0, b'p', 4, 0, 0, 0, 0, 0, 0, 0][..], &[9, 9]].concat();
         let cursor = Cursor { page: 4, ..cursor };
+        assert_eq!(cursor.encode(&index("i")), URL_SAFE_NO_PAD.encode(&second), "which they read, too");
         assert_eq!(Cursor::decode(&URL_SAFE_NO_PAD.encode(second), &index("i")).unwrap(), cursor);
         for damaged in [&text[..text.len() - 2], &format!("{text}A"), &text.replacen('A', "B", 1)] {
             assert!(Cursor::decode(damaged, &index("日本")).is_err(), "{damaged}");

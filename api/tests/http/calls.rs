@@ -350,8 +350,20 @@ async fn a_browse_goes_on_as_it_began_or_says_that_it_cannot() {
     for damaged in [&cursor[..cursor.len() - 2], &format!("{cursor}A")] {
         browse(json!({"cursor": damaged})).await.refused(400, "Invalid value for \"cursor\" parameter");
     }
-    node.write(Method::PUT, "/1/indexes/i/settings", json!({"customRanking": ["asc(n)"]})).await;
-    let refused =
-        browse(json!({"cursor": cursor})).await.refused(400, "Invalid value for \"cursor\" parameter");
-    assert!(refused["message"].as_str().unwrap().contains("custom ranking has changed"), "{refused}");
+    for other in [
+        json!({"customRanking": ["asc(n)"]}),
+        json!({"customRanking": [], "ranking": ["asc(n)", "typo", "custom"]}),
+        json!({"customRanking": [], "ranking": ["typo", "custom"]}),
+    ] {
+        node.write(Method::PUT, "/1/indexes/i/settings", other).await;
+        let refused =
+            browse(json!({"cursor": cursor})).await.refused(400, "Invalid value for \"cursor\" parameter");
+        assert!(
+            refused["message"].as_str().unwrap().contains("the order of records has changed"),
+            "{refused}"
+        );
+    }
+    let before = json!({"customRanking": ["desc(n)"], "ranking": null});
+    node.write(Method::PUT, "/1/indexes/i/settings", before).await;
+    assert_eq!(browse(json!({"cursor": cursor})).await.success()["hits"][0]["n"], 3, "it is what it was");
 }

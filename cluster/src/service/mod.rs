@@ -246,6 +246,10 @@ impl Service {
         let context = &self.inner.context;
         membership::name_of(&context.meta(), context.self_id())
     }
+    /// Whether all nodes know what began at a command level.
+    pub fn is_level(&self, level: u16) -> bool {
+        self.inner.context.meta().level() >= level
+    }
     /// The names of all indices, in order. Cost: memory only.
     pub fn index_names(&self) -> Result<Vec<IndexName>> {
         Ok(figures::names(self.open_context()?))

@@ -5,7 +5,7 @@ use crate::clock::Deadline;
 use crate::configuration::Configuration;
 use crate::facet::Listing;
 use crate::facet::search::{Tags, matching_values};
-use crate::index::{Segment, ShardView};
+use crate::index::{RankKeys, Segment, ShardView};
 use crate::limits::SearchLimits;
 use crate::matching::find::Prepared;
 use crate::matching::paths;
@@ -70,6 +70,7 @@ pub fn browse(
         query: request.query.clone().unwrap_or_default(),
         exhaustive_nb_hits: !is_cut,
         exhaustive_typo: (params.typo_tolerance != TypoTolerance::Off).then_some(!is_cut),
+        order: Some(RankKeys::new(settings).order()),
         ..SearchResults::default()
     };
     let shown: Vec<Shown> = entries.into_iter().map(Shown::found).collect();

@@ -51,6 +51,8 @@ pub const EVENTS: u16 = 7;
 pub const RECOMMEND: u16 = 8;
 /// From this level on, groups keep how much of their events a sink has been given.
 pub const SINK: u16 = 9;
+/// From this level on, cursors say which order they go through.
+pub const ORDERED_CURSORS: u16 = 9;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;

@@ -176,6 +176,10 @@ pub struct SearchResults {
     pub message: Option<String>,
     /// Position after the last hit of a browse; `None` at the end. Opaque bytes, made and read by the engine.
     pub cursor: Option<Vec<u8>>,
+    /// Stands for the order that a browse goes through the records in: positions mean nothing in another one. `None` from a program
+    /// that does not say it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub order: Option<u32>,
     /// What the settings in force say about the body of the answer; `None` from a program that does not say it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub settings: Option<AnswerSettings>,

@@ -214,6 +214,7 @@ mod tests {
             alternatives: Some(crate::results::ALTERNATIVE_TYPES.map(|it| alternative(&[it])).to_vec()),
             message: Some("m".into()),
             cursor: Some(vec![0, 255, 7]),
+            order: Some(5),
             settings: Some(crate::results::AnswerSettings {
                 response_fields: Some(vec!["hits".into()]),
                 rendering_content: Some(std::sync::Arc::new(json!({"a": 1}))),

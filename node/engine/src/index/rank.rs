@@ -25,6 +25,16 @@ impl RankKeys {
         let keys = settings.index.ranking.iter().flat_map(|criterion| criterion.sort_keys(custom));
         RankKeys { keys: keys.cloned().collect() }
     }
+    /// Stands for the order that they make.
+    pub fn order(&self) -> u32 {
+        let mut order = crc32fast::Hasher::new();
+        for key in &self.keys {
+            order.update(&[u8::from(key.descending)]);
+            order.update(key.path.as_bytes());
+            order.update(&[0]);
+        }
+        order.finalize()
+    }
     /// Appends what a record has for one key.
     pub fn push(key: &SortKey, record: &Map<String, Value>, out: &mut Vec<u8>) {
         push_present(key, out, |out| {
