@@ -77,8 +77,9 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         Ok(()) => reply,
         Err(error) => failed(&error),
     };
-    if reply.status.is_success() {
-        note.take_served().into_iter().for_each(|search| state.service().note_search(Box::new(search)));
+    let served = note.take_served();
+    if reply.status.is_success() && !served.is_empty() {
+        state.service().note_searches(&served);
     }
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();

@@ -166,7 +166,7 @@ impl AsRef<[u8]> for Charged {
     }
 }
 /// Bytes given at a time. By HTTP/1 as many are taken at once: a connection holds no more beside the answer.
-const PIECE_BYTES: usize = 16 << 10;
+const PIECE_BYTES: usize = 64 << 10;
 /// Seconds that every caller has to read an answer.
 const READ_S: u64 = 20;
 /// Bytes for which it has another second.

@@ -53,7 +53,7 @@ pub mod users;
 mod write;
 
 pub use clock::{rfc3339, unix_ms};
-pub use context::searches::{Searcher, ServedSearch};
+pub use context::searches::{Searcher, ServedSearch, ServedSearches};
 pub use context::traffic::{QueryFigures, Traffic};
 pub use groups::damage;
 pub use lifecycle::recovery::{Loss, NodeSurvey, Recovery, RecoveryPlan};

@@ -3,7 +3,7 @@
 use crate::auth::Caller;
 use actix_web::web::Bytes;
 use quorate_cluster::request_log::InnerCall;
-use quorate_cluster::{ReadRights, ServedSearch};
+use quorate_cluster::{ReadRights, ServedSearch, ServedSearches};
 use quorate_model::{IndexName, SearchResults};
 use std::cell::{Cell, RefCell};
 
@@ -25,7 +25,7 @@ pub struct CallNote {
     pub(super) body: RefCell<Bytes>,
     pub(super) hits: Cell<Option<(u64, bool)>>,
     pub(super) inner: RefCell<Inner>,
-    served: RefCell<Vec<ServedSearch>>,
+    served: RefCell<ServedSearches>,
 }
 
 /// The queries of a call, or the indices that it is about beside the one that its path names.
@@ -56,11 +56,11 @@ impl CallNote {
         self.hits.set(Some((results.nb_hits, results.exhaustive_nb_hits)));
     }
     /// It has served a search, which counts if the call is answered with it.
-    pub fn served(&self, search: ServedSearch) {
+    pub fn served(&self, search: ServedSearch<'_>) {
         self.served.borrow_mut().push(search);
     }
     /// What it has served.
-    pub fn take_served(&self) -> Vec<ServedSearch> {
+    pub fn take_served(&self) -> ServedSearches {
         self.served.take()
     }
     /// The next of its queries is of this index, for this user.

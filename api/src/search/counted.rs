@@ -1,55 +1,58 @@
 //! Which searches are counted for analytics, and what is kept of them (C§18)?
 //!
-//! Hot path: a few short texts are copied, of hits their objectIDs, once the answer has been written. Were the bytes of hits handed
-//! over, each search would have to find others for its own: there are some hundred searches between two looks at what waits.
+//! Hot path: a few short texts are copied, of hits their objectIDs, once the answer has been written. Nothing is handed over that was
+//! allocated for it: there are some hundred searches between two looks at what waits, and each would have to find memory of its own.
 
 use crate::call::Call;
 use quorate_cluster::{Searcher, ServedSearch};
 use quorate_model::event::search::{SHOWN_MAX, TAGS_MAX, filter_texts};
-use quorate_model::event::{QueryId, with_ids_alone};
+use quorate_model::event::{QueryId, id_values};
 use quorate_model::{IndexName, SearchParams, SearchResults};
+use serde_bytes::Bytes;
 use serde_json::Value;
 
 /// What is kept of a search until it is answered.
 #[derive(Clone, Debug)]
 pub struct Counting {
-    user: Searcher,
+    user_token: Option<String>,
     tags: Vec<String>,
     filters: Vec<String>,
 }
 
 impl Counting {
     /// Of the parameters that a caller gave, before those of the key; `None` when they say `analytics: false`.
-    pub fn of(call: &Call<'_>, params: &SearchParams) -> Option<Counting> {
+    pub fn of(params: &SearchParams) -> Option<Counting> {
         if params.other.get("analytics") == Some(&Value::Bool(false)) {
             return None;
         }
-        let user = call.address.map_or(Searcher::Unknown, Searcher::Address);
         // as few as are kept in the end: a request may have many more
-        Some(Counting { user, tags: tags_of(params), filters: filter_texts(&params.filter) })
+        Some(Counting { user_token: None, tags: tags_of(params), filters: filter_texts(&params.filter) })
     }
     /// The same, by whom the call names.
     pub fn by(self, user_token: Option<&str>) -> Counting {
-        match user_token {
-            Some(token) if !token.is_empty() => Counting { user: Searcher::Token(token.to_owned()), ..self },
-            _ => self,
-        }
+        let user_token = user_token.filter(|token| !token.is_empty()).map(str::to_owned);
+        Counting { user_token, ..self }
     }
     /// Notes the search, which has been answered with an id. It counts when the call is: nobody sees the results of one that fails.
-    pub fn note(self, call: &Call<'_>, index: &IndexName, results: SearchResults, query_id: Option<QueryId>) {
-        let Counting { user, tags, filters } = self;
-        let SearchResults { hits, nb_hits, query, .. } = results;
+    pub fn note(
+        &self,
+        call: &Call<'_>,
+        index: &IndexName,
+        results: &SearchResults,
+        query_id: Option<QueryId>,
+    ) {
+        let of_address = || call.address.map_or(Searcher::Unknown, Searcher::Address);
         let country = call.state.locations().and_then(|locations| locations.country_of(call.address?));
         call.note.served(ServedSearch {
-            index: index.clone(),
-            user,
+            index: index.as_str(),
+            user: self.user_token.as_deref().map_or_else(of_address, Searcher::Token),
             time_ms: call.note.began_ms,
-            query,
-            nb_hits,
-            hits: with_ids_alone(&hits, SHOWN_MAX),
-            tags,
-            filters,
-            country,
+            query: &results.query,
+            nb_hits: results.nb_hits,
+            shown: id_values(&results.hits, SHOWN_MAX).map(Bytes::new).collect(),
+            tags: self.tags.iter().map(String::as_str).collect(),
+            filters: self.filters.iter().map(String::as_str).collect(),
+            country: country.as_deref(),
             query_id,
         });
     }

@@ -100,7 +100,7 @@ impl SearchRequest {
     }
 
     fn new(call: &Call<'_>, Read { mut params, echo, explained }: Read) -> Result<Self> {
-        let counted = counted::Counting::of(call, &params);
+        let counted = counted::Counting::of(&params);
         let located = locate(call, &mut params);
         let message = without_effect(&params, located);
         // nothing else looks at what is kept without effect, and there are copies of the parameters wherever a search goes
@@ -211,7 +211,7 @@ impl Presentation {
         let counted = self.counted.take();
         let (body, results) = self.body(call, results, place, query_id).await?;
         if let Some(counted) = counted {
-            counted.note(call, index, results, query_id);
+            counted.note(call, index, &results, query_id);
         }
         Ok(body)
     }

@@ -5,25 +5,28 @@
 
 use crate::metrics;
 use parking_lot::{Mutex, MutexGuard};
-use quorate_model::IndexName;
 use quorate_model::event::QueryId;
-use quorate_model::results::Hits;
 use quorate_node::chains::{Chains, Counted};
+use quorate_store::codec;
+use serde::{Deserialize, Serialize};
+use serde_bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// Searches and names of searches that wait at most, and their bytes.
 const WAITING_MAX: usize = 16_384;
 const WAITING_BYTES_MAX: usize = 32 << 20;
+/// Bytes that stay allocated for what comes.
+const WAITING_BYTES_KEPT: usize = 1 << 20;
 /// Searches that count and wait for a log at most, and their bytes.
 const COUNTED_MAX: usize = 65_536;
 const COUNTED_BYTES_MAX: usize = 64 << 20;
 
 /// Who searched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Searcher {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Searcher<'a> {
     /// Whoever has this token.
-    Token(String),
+    Token(&'a str),
     /// Whoever is at this address, which is not kept.
     Address(IpAddr),
     /// Nobody knows.
@@ -31,78 +34,108 @@ pub enum Searcher {
 }
 
 /// A search that was served.
-#[derive(Clone, Debug)]
-pub struct ServedSearch {
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServedSearch<'a> {
     /// The index that was named.
-    pub index: IndexName,
+    pub index: &'a str,
     /// Who searched.
-    pub user: Searcher,
+    #[serde(borrow)]
+    pub user: Searcher<'a>,
     /// When, Unix milliseconds.
     pub time_ms: u64,
     /// What for.
-    pub query: String,
+    pub query: &'a str,
     /// Records found.
     pub nb_hits: u64,
-    /// The hits that were shown, of each at least its objectID.
-    pub hits: Hits,
+    /// The objectIDs of the hits that were shown, as JSON.
+    pub shown: Vec<&'a Bytes>,
     /// Tags for analytics.
-    pub tags: Vec<String>,
+    pub tags: Vec<&'a str>,
     /// What the records had to pass, as `quorate_model::event::search::filter_texts` writes it.
-    pub filters: Vec<String>,
+    pub filters: Vec<&'a str>,
     /// Code of the country of the caller.
-    pub country: Option<String>,
+    pub country: Option<&'a str>,
     /// What events name it by.
     pub query_id: Option<QueryId>,
 }
 
-impl ServedSearch {
-    /// Bytes of memory that it takes.
-    fn bytes(&self) -> usize {
-        let ServedSearch { index, user, query, hits, tags, filters, country, .. } = self;
-        let token = match user {
-            Searcher::Token(token) => token.capacity(),
-            Searcher::Address(_) | Searcher::Unknown => 0,
-        };
-        let lists = [tags, filters].into_iter();
-        let listed = lists.map(|list| {
-            let texts: usize = list.iter().map(String::capacity).sum();
-            texts + list.capacity() * size_of::<String>()
-        });
-        let hits = hits.json.capacity() + size_of_val(hits.ends.as_slice());
-        let country = country.as_ref().map_or(0, String::capacity);
-        let texts = index.as_str().len() + token + query.capacity() + country;
-        size_of::<ServedSearch>() + texts + hits + listed.sum::<usize>()
+/// What is to be taken into account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Noted<'a> {
+    /// A search was served.
+    Search(#[serde(borrow)] ServedSearch<'a>),
+    /// An event of a user of an index names a search.
+    Event {
+        /// The index.
+        index: &'a str,
+        /// The user.
+        user: &'a str,
+        /// The search.
+        id: QueryId,
+    },
+}
+
+/// Some of it in its order, as bytes behind each other: whoever notes something allocates little, and nothing that others free.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    bytes: Vec<u8>,
+    count: usize,
+    /// How many of them are searches.
+    searches: usize,
+}
+
+impl Notes {
+    /// Adds one. Cost: a copy of its texts.
+    pub fn push(&mut self, noted: &Noted<'_>) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(&[0; size_of::<u32>()]);
+        codec::encode_into(&mut self.bytes, noted);
+        let (length, behind) = self.bytes[begin..].split_at_mut(size_of::<u32>());
+        length.copy_from_slice(&u32::try_from(behind.len()).unwrap_or(u32::MAX).to_le_bytes());
+        self.count += 1;
+        self.searches += usize::from(matches!(noted, Noted::Search(_)));
+    }
+    /// Each of them.
+    pub fn iter(&self) -> impl Iterator<Item = Noted<'_>> {
+        let mut rest = &self.bytes[..];
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first_chunk::<4>()?;
+            let (one, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            codec::decode(one, one.len()).ok()
+        })
+    }
+    fn append(&mut self, others: &Notes) {
+        self.bytes.extend_from_slice(&others.bytes);
+        self.count += others.count;
+        self.searches += others.searches;
+    }
+    fn clear(&mut self) {
+        self.bytes.clear();
+        (self.count, self.searches) = (0, 0);
     }
 }
 
-/// What is to be taken into account, in its order.
-#[derive(Debug)]
-pub enum Noted {
-    /// A search was served.
-    Search(Box<ServedSearch>),
-    /// An event of a user of an index names a search.
-    Event(IndexName, String, QueryId),
-}
+/// The searches of a call, in the order they were served.
+#[derive(Debug, Default)]
+pub struct ServedSearches(pub(crate) Notes);
 
-impl Noted {
-    fn bytes(&self) -> usize {
-        match self {
-            Noted::Search(search) => size_of::<Noted>() + search.bytes(),
-            Noted::Event(index, user, _) => size_of::<Noted>() + index.as_str().len() + user.capacity(),
-        }
+impl ServedSearches {
+    /// Adds one. Cost: a copy of its texts.
+    pub fn push(&mut self, search: ServedSearch<'_>) {
+        self.0.push(&Noted::Search(search));
+    }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.count == 0
     }
 }
 
 /// Searches on their way from who serves them to the log.
 #[derive(Default)]
 pub struct Searches {
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Notes>,
     held: Mutex<Held>,
-}
-#[derive(Default)]
-struct Waiting {
-    noted: Vec<Noted>,
-    bytes: usize,
 }
 /// What is made of them.
 #[derive(Default)]
@@ -151,21 +184,22 @@ impl Held {
 }
 
 impl Searches {
-    /// Notes something. Cost: a lock, and no wait for anything else.
-    pub fn note(&self, noted: Noted) {
-        let bytes = noted.bytes();
+    /// Notes something. Cost: a lock, a copy of some hundred bytes, and no wait for anything else.
+    pub fn note(&self, notes: &Notes) {
         let mut waiting = self.waiting.lock();
-        if waiting.noted.len() >= WAITING_MAX || waiting.bytes.saturating_add(bytes) > WAITING_BYTES_MAX {
+        let bytes = waiting.bytes.len() + notes.bytes.len();
+        if waiting.count + notes.count > WAITING_MAX || bytes > WAITING_BYTES_MAX {
             drop(waiting);
-            metrics::searches_dropped("queue", usize::from(matches!(noted, Noted::Search(_))));
+            metrics::searches_dropped("queue", notes.searches);
             return;
         }
-        waiting.bytes += bytes;
-        waiting.noted.push(noted);
+        waiting.append(notes);
     }
-    /// Takes all that waits.
-    pub fn take_waiting(&self) -> Vec<Noted> {
-        std::mem::take(&mut *self.waiting.lock()).noted
+    /// Takes all that waits, and leaves what was taken before as the memory of what comes.
+    pub fn take_waiting(&self, before: &mut Notes) {
+        before.clear();
+        before.bytes.shrink_to(WAITING_BYTES_KEPT);
+        std::mem::swap(&mut *self.waiting.lock(), before);
     }
     /// What is made of them.
     pub fn held(&self) -> MutexGuard<'_, Held> {
@@ -184,46 +218,75 @@ mod tests {
     fn text() -> String {
         "t".repeat(TEXT)
     }
-    fn served() -> ServedSearch {
+    fn served() -> ServedSearch<'static> {
         ServedSearch {
-            index: IndexName::new("i").expect("a name"),
+            index: "i",
             user: Searcher::Unknown,
             time_ms: 1,
-            query: String::new(),
+            query: "",
             nb_hits: 0,
-            hits: Hits::default(),
+            shown: vec![],
             tags: vec![],
             filters: vec![],
             country: None,
             query_id: None,
         }
     }
+    fn taken(searches: &Searches) -> Notes {
+        let mut notes = Notes::default();
+        searches.take_waiting(&mut notes);
+        notes
+    }
 
     #[test]
-    fn all_that_waits_is_bounded_by_its_bytes() {
-        let with: [fn(&mut ServedSearch); 5] = [
-            |search| search.user = Searcher::Token(text()),
-            |search| search.query = text(),
-            |search| search.tags = vec![text()],
-            |search| search.filters = vec![text()],
-            |search| search.country = Some(text()),
+    fn what_is_noted_comes_back_in_its_order() {
+        let all = [
+            Noted::Search(served()),
+            Noted::Event { index: "日本", user: "u", id: QueryId(1 << 100) },
+            Noted::Search(ServedSearch {
+                user: Searcher::Token("me"),
+                time_ms: u64::MAX,
+                query: "é\"",
+                nb_hits: 7,
+                shown: vec![Bytes::new(br#""a\"b""#), Bytes::new(b"")],
+                tags: vec!["t", ""],
+                filters: vec!["a:b"],
+                country: Some("DE"),
+                query_id: Some(QueryId(9)),
+                ..served()
+            }),
+            Noted::Search(ServedSearch {
+                user: Searcher::Address("2001:db8::1".parse().expect("an address")),
+                ..served()
+            }),
         ];
-        let noted = with.map(|with| {
-            let mut search = served();
-            with(&mut search);
-            Noted::Search(Box::new(search))
-        });
-        let event = Noted::Event(IndexName::new("i").expect("a name"), text(), QueryId(1));
-        for (number, one) in noted.into_iter().chain([event]).enumerate() {
-            assert!((TEXT..2 * TEXT).contains(&one.bytes()), "{number}: {} bytes", one.bytes());
-        }
         let searches = Searches::default();
-        for _ in 0..100 {
-            searches.note(Noted::Search(Box::new(ServedSearch { filters: vec![text()], ..served() })));
+        for some in all.chunks(2) {
+            let mut notes = Notes::default();
+            some.iter().for_each(|noted| notes.push(noted));
+            searches.note(&notes);
         }
+        let notes = taken(&searches);
+        assert_eq!(notes.iter().collect::<Vec<_>>(), all);
+        assert_eq!((notes.count, notes.searches), (4, 3));
+        assert_eq!(taken(&searches).iter().count(), 0);
+    }
+
+    #[test]
+    fn all_that_waits_is_bounded_by_its_bytes_and_its_number() {
+        let (searches, text) = (Searches::default(), text());
+        let mut notes = Notes::default();
+        notes.push(&Noted::Search(ServedSearch { filters: vec![&text], ..served() }));
+        (0..100).for_each(|_| searches.note(&notes));
         // each takes a little more than its text
-        assert_eq!(searches.take_waiting().len(), WAITING_BYTES_MAX / TEXT - 1);
-        assert_eq!(searches.waiting.lock().bytes, 0);
+        let mut waited = taken(&searches);
+        assert_eq!(waited.iter().count(), WAITING_BYTES_MAX / TEXT - 1);
+        searches.take_waiting(&mut waited);
+        assert!(waited.count == 0 && searches.waiting.lock().bytes.capacity() <= WAITING_BYTES_KEPT);
+        let mut small = Notes::default();
+        small.push(&Noted::Event { index: "i", user: "u", id: QueryId(1) });
+        (0..WAITING_MAX + 10).for_each(|_| searches.note(&small));
+        assert_eq!(taken(&searches).iter().count(), WAITING_MAX);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What the interface calls for events (C§18).
 
 use super::Service;
-use crate::context::searches::{Noted, ServedSearch};
+use crate::context::searches::ServedSearches;
 use crate::read::{analytics, event_rows};
 use crate::types::{EventsFound, RowsPage};
 use crate::write::{events, searches};
@@ -23,9 +23,9 @@ impl Service {
     pub fn events_kept_ms(&self) -> u64 {
         self.inner.context.node().events_kept().as_millis() as u64
     }
-    /// Notes a search that was served, for it to be counted. Cost: less than a microsecond; it waits for nothing.
-    pub fn note_search(&self, search: Box<ServedSearch>) {
-        self.inner.context.searches().note(Noted::Search(search));
+    /// Notes searches that were served, for them to be counted. Cost: less than a microsecond; it waits for nothing.
+    pub fn note_searches(&self, served: &ServedSearches) {
+        self.inner.context.searches().note(&served.0);
     }
     /// Figures of the searches of an index, which need not be there any more.
     ///

@@ -5,7 +5,7 @@
 
 use crate::clock::write_deadline;
 use crate::context::NodeContext;
-use crate::context::searches::Noted;
+use crate::context::searches::{Noted, Notes};
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::try_join_all;
@@ -51,9 +51,11 @@ pub async fn keep_history(context: &NodeContext, history: History) -> Result<()>
 
 /// Lets searches that an event names count, if they were typed here.
 fn name_searches(context: &NodeContext, event: &Event) {
+    let mut notes = Notes::default();
     for id in event.query_ids() {
-        context.searches().note(Noted::Event(event.index.clone(), event.user.clone(), id));
+        notes.push(&Noted::Event { index: event.index.as_str(), user: &event.user, id });
     }
+    context.searches().note(&notes);
 }
 
 /// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority, and this

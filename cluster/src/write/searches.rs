@@ -5,13 +5,14 @@
 
 use crate::clock::{unix_ms, write_deadline};
 use crate::context::NodeContext;
-use crate::context::searches::{Held, Noted, Searcher, ServedSearch};
+use crate::context::searches::{Held, Noted, Notes, Searcher, ServedSearch};
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::join_all;
 use hmac::{Hmac, Mac};
-use quorate_model::event::search::{IDS_MAX, SHOWN_MAX, TAGS_MAX};
-use quorate_model::event::{CountedSearch, shown_ids};
+use quorate_model::event::CountedSearch;
+use quorate_model::event::search::IDS_MAX;
+use quorate_model::json::unquote;
 use quorate_model::level::{self, Needs};
 use quorate_model::{GroupId, IndexName};
 use quorate_node::chains::{Chains, Counted, Typed, normalized};
@@ -42,12 +43,17 @@ const TOKEN_BYTES_MAX: usize = 129;
 pub async fn gather(context: Arc<NodeContext>) {
     let mut ticks = tokio::time::interval(LOOK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut notes = Notes::default();
     loop {
         ticks.tick().await;
-        let context = context.clone();
-        let take = move || take_served(&context, unix_ms());
-        if tokio::task::spawn_blocking(take).await.is_err() {
-            tracing::error!("searches that were served could not be counted");
+        let (context, mut before) = (context.clone(), std::mem::take(&mut notes));
+        let take = move || {
+            take_served(&context, unix_ms(), &mut before);
+            before
+        };
+        match tokio::task::spawn_blocking(take).await {
+            Ok(taken) => notes = taken,
+            Err(_) => tracing::error!("searches that were served could not be counted"),
         }
     }
 }
@@ -62,19 +68,19 @@ pub async fn propose(context: Arc<NodeContext>) {
 }
 /// Has what is being typed counted as it is: the node stops.
 pub async fn finish(context: &NodeContext) {
-    take_served(context, u64::MAX);
+    take_served(context, u64::MAX, &mut Notes::default());
     let until = Instant::now() + LAST;
     if tokio::time::timeout(LAST, propose_counted(context, until)).await.is_err() {
         tracing::info!("the last searches are not counted");
     }
 }
 
-/// Takes what was served into account as of a moment (Unix milliseconds).
-fn take_served(context: &NodeContext, now_ms: u64) {
+/// Takes what was served into account as of a moment (Unix milliseconds). `notes` are those of the time before, for their memory.
+fn take_served(context: &NodeContext, now_ms: u64, notes: &mut Notes) {
     let searches = context.searches();
     // first, so that what they typed before that is among what waits
     let forgotten = context.node().take_forgotten(Forgets::Searches);
-    let noted = searches.take_waiting();
+    searches.take_waiting(notes);
     if !matches!(&forgotten, ForgottenUsers::These(users) if users.is_empty()) {
         // they are in no list that is computed from here on
         context.trends().clear();
@@ -98,19 +104,17 @@ fn take_served(context: &NodeContext, now_ms: u64) {
     name(&mut held.chains);
     // whoever has no token searches several times as a rule, and a digest takes some microseconds
     let mut names = Names::default();
-    for noted in noted {
+    for noted in notes.iter() {
         match noted {
-            Noted::Search(mut search) => {
-                let searcher = std::mem::replace(&mut search.user, Searcher::Unknown);
-                let user = names.of(&searcher, &secret);
+            Noted::Search(search) => {
+                let user = names.of(search.user, &secret);
                 if is_gone(user, search.time_ms) {
                     continue;
                 }
-                let index = search.index.clone();
                 let mut take = |counted| complete.push(counted);
-                held.chains.take(index.as_str(), user, typed(*search), &mut take);
+                held.chains.take(search.index, user, typed(&search), &mut take);
             }
-            Noted::Event(index, user, id) => held.chains.named(index.as_str(), &user, id),
+            Noted::Event { index, user, id } => held.chains.named(index, user, id),
         }
     }
     name(&mut held.chains);
@@ -126,16 +130,16 @@ fn forget(held: &mut Held, forgotten: &ForgottenUsers) {
     }
 }
 
-fn typed(search: ServedSearch) -> Typed {
-    let texts = |texts: Vec<String>| texts.into_iter().map(Text::from).collect();
+fn typed(search: &ServedSearch<'_>) -> Typed {
+    let texts = |texts: &[&str]| texts.iter().map(|text| Text::from(*text)).collect();
     let row = SearchRow {
-        query: normalized(&search.query).into(),
+        query: normalized(search.query).into(),
         hits: search.nb_hits,
-        shown: shown_ids(&search.hits, SHOWN_MAX),
-        tags: search.tags.into_iter().take(TAGS_MAX).map(Text::from).collect(),
+        shown: search.shown.iter().map(|id| Text::from(unquote(id))).collect(),
+        tags: texts(&search.tags),
         country: search.country.map(Text::from),
         query_ids: search.query_id.into_iter().collect(),
-        filters: texts(search.filters),
+        filters: texts(&search.filters),
         stands: false,
     };
     Typed::at(search.time_ms, row)
@@ -146,12 +150,10 @@ fn typed(search: ServedSearch) -> Typed {
 struct Names(FxHashMap<IpAddr, String>);
 
 impl Names {
-    fn of<'a>(&'a mut self, user: &'a Searcher, secret: &[u8]) -> &'a str {
+    fn of<'a>(&'a mut self, user: Searcher<'a>, secret: &[u8]) -> &'a str {
         match user {
             Searcher::Token(token) => &token[..token.floor_char_boundary(TOKEN_BYTES_MAX)],
-            Searcher::Address(address) => {
-                self.0.entry(*address).or_insert_with(|| anonymous(*address, secret))
-            }
+            Searcher::Address(address) => self.0.entry(address).or_insert_with(|| anonymous(address, secret)),
             Searcher::Unknown => "anonymous",
         }
     }

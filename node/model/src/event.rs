@@ -10,7 +10,7 @@ pub use body::{Refused, is_user_token, parse};
 pub use history::{History, parse_history};
 pub use money::{AMOUNT_CHARS_MAX, Money, PLACES};
 pub use search::CountedSearch;
-pub use shown::{shown_ids, with_ids_alone};
+pub use shown::{id_values, with_ids_alone};
 
 use crate::ids::IndexName;
 use serde::{Deserialize, Serialize};

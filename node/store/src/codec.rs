@@ -2,8 +2,7 @@
 
 use crate::error::{Result, StoreError};
 use bincode::Options;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 /// Bytes of a frame before its payload: magic 4, version 2, zero 2, length 8, checksum 4.
 pub const FRAME_HEADER_BYTES: usize = 20;
@@ -27,10 +26,10 @@ pub fn encode_into<T: Serialize + ?Sized>(out: &mut Vec<u8>, value: &T) {
         .expect("stored types have sequences of known length, and memory takes all that is written");
 }
 
-/// Decodes what [`encode`] made, all of it. Never allocates more than `limit` bytes for the claims of a length.
+/// Decodes what [`encode`] made, all of it; texts may be those of `bytes`. Never allocates more than `limit` bytes for the claims of a length.
 ///
 /// Errors: `Damaged` when the bytes are longer than `limit`, end early, have a rest, or are not such a value.
-pub fn decode<T: DeserializeOwned>(bytes: &[u8], limit: usize) -> Result<T> {
+pub fn decode<'b, T: Deserialize<'b>>(bytes: &'b [u8], limit: usize) -> Result<T> {
     if bytes.len() > limit {
         return Err(StoreError::damaged("a stored value", format!("{} bytes, limit {limit}", bytes.len())));
     }

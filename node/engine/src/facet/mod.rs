@@ -190,7 +190,8 @@ fn listed<'a>(
         FacetSort::Count => b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)),
         FacetSort::Alpha => a.cmp(b),
     };
-    let mut kept: Vec<Counted<'_>> = vec![];
+    let kept_max = KEPT_MIN.max(2 * limit);
+    let mut kept: Vec<Counted<'_>> = Vec::with_capacity(values.size_hint().0.min(kept_max));
     let cut = |kept: &mut Vec<Counted<'a>>| {
         if limit > 0 && kept.len() > limit {
             kept.select_nth_unstable_by(limit - 1, order);
@@ -202,7 +203,7 @@ fn listed<'a>(
             break;
         }
         kept.push(value);
-        if kept.len() >= KEPT_MIN.max(2 * limit) {
+        if kept.len() >= kept_max {
             cut(&mut kept);
         }
     }

@@ -126,8 +126,12 @@ pub fn text<'a>(raw: &'a str, buffer: &'a mut String) -> &'a str {
     *buffer = serde_json::from_str(raw).unwrap_or_default();
     buffer
 }
-/// Bytes that [`escape`] appends.
+/// Bytes that [`escape`] appends. Cost: few texts need an escape, and whether one does is seen some bytes at a time.
 pub fn escaped_len(value: &str) -> usize {
+    let is_plain = |byte: &u8| !matches!(byte, 0..0x20 | b'"' | b'\\');
+    if value.as_bytes().iter().fold(true, |all, byte| all & is_plain(byte)) {
+        return value.len();
+    }
     let more = |byte: u8| match byte {
         b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 1,
         0..0x20 => 5,
