@@ -143,7 +143,10 @@ impl PlacementMachine {
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
         // during a replay the metadata store is ahead of what shards have been given in this life
         let handed = self.node.handed(self.group).min(self.applied);
-        waiting.unwrap_or(handed).min(self.events.durable_through().unwrap_or(handed))
+        let durable = waiting.unwrap_or(handed).min(self.events.durable_through().unwrap_or(handed));
+        // the log may be cut through there: what began later beside the entries, as for dictionaries that the node came to know, is
+        // begun again by what the metadata store says
+        durable.max(self.never_again)
     }
     /// Passes an entry that holds no command for indices.
     pub fn pass(&mut self, log_index: u64) {
