@@ -47,6 +47,9 @@ impl Wanted {
         let mut selecting = SearchRequest::of_members(call, selecting).await?;
         let most = without_pages(&mut selecting.params, most, call.read_rights().max_hits_per_query);
         let fallback = parameters(&mut members, "fallbackParameters")?;
+        // clients of version 4 send that with every call for what is bought together, where callers cannot say it
+        let fallback =
+            fallback.filter(|members| model != RecommendModel::BoughtTogether || !members.is_empty());
         let fallback = match fallback {
             Some(fallback) => Some(SearchRequest::of_members(call, fallback).await?),
             None => None,

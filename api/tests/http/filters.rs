@@ -178,6 +178,11 @@ async fn facets_are_counted_under_any_filter() {
         .await;
     assert_eq!(some["facets"], json!({"categories.lvl0": {"Art": 1}, "categories.lvl1": {"Art > Oil": 1}}));
     assert_eq!(some.get("facets_stats"), None);
+    // an attribute that is named several times has each number once
+    let settings = json!({"numericAttributesForFiltering": ["year", "equalOnly(year)"]});
+    node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+    let again = node.post("/1/indexes/i/query", json!({"facets": ["year"]})).await;
+    assert_eq!(again["facets_stats"]["year"], all["facets_stats"]["year"]);
     let nothing = facets(json!({"facets": ["kind"], "query": "xyzzyq"})).await;
     assert_eq!(nothing["facets"], json!({}));
     let short = facets(json!({"facets": ["kind"], "maxValuesPerFacet": 1})).await;

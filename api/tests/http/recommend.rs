@@ -106,6 +106,8 @@ async fn fallbacks_answer_when_nothing_is_left() {
     assert_eq!(ids(&one), ["chair"]);
     let none = node.recommended(ADMIN, with(json!({"fallbackParameters": {"query": "sofa"}}))).await;
     assert_eq!(ids(&none)[0], "lamp3", "there is something to recommend");
+    let unasked = node.recommended(ADMIN, bought(json!({}))).await;
+    assert_eq!(unasked["hits"], json!([]), "clients of version 4 send that of themselves");
 }
 
 #[actix_web::test]

@@ -8,6 +8,7 @@ use crate::metrics;
 use crate::types::Receipt;
 use crate::write::announcements::announce;
 use crate::write::receipt;
+use crate::write::tasks::until_known;
 use futures_util::future::join_all;
 use quorate_model::dictionary::{DictionaryChange, StandardChange};
 use quorate_model::{DictionaryKind, Error, GroupId, Result, TaskId, level};
@@ -54,6 +55,10 @@ async fn propose(context: &Arc<NodeContext>, command: MetaCommand, purpose: Purp
 }
 
 async fn announce_to_all(context: Arc<NodeContext>, revision: u64) {
+    // a group that hears of a revision before its node has it goes on when it is looked at, some seconds later
+    if let Err(error) = until_known(&context, write_deadline()).await {
+        tracing::debug!(%error, "groups are told of dictionaries that some nodes may not know yet");
+    }
     let meta = context.meta();
     let announced = meta.placement.keys().map(async |&group| {
         if let Err(error) = announce(&context, Subject::Dictionaries(group), revision).await {

@@ -67,8 +67,10 @@ impl Extractor {
         facets.push(OWNER.into());
         let mut seen = rustc_hash::FxHashSet::default();
         facets.retain(|path| seen.insert(path.clone()));
+        // each once: a record has the numbers of an attribute as often as that is named here
         let numeric = index.numeric_attributes_for_filtering.as_ref().map(|listed| {
-            listed.iter().map(|(path, _)| path.clone()).chain(facets.iter().cloned()).collect::<Vec<_>>()
+            let listed = listed.iter().map(|(path, _)| path).filter(|path| seen.insert((*path).clone()));
+            listed.chain(&facets).cloned().collect::<Vec<_>>()
         });
         Extractor {
             analyzer: schema.analyzer().clone(),
