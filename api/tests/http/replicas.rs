@@ -204,3 +204,59 @@ async fn settings_reach_replicas_when_told_to_and_unlinked_ones_stay_behind() {
     node.write(Method::PUT, "/1/indexes/r/own", json!({})).await;
     assert_eq!(node.post("/1/indexes/r/query", json!({})).await["nbHits"], 7);
 }
+
+/// `count` records whose prices begin with `count`.
+fn priced(count: u64) -> Value {
+    let record = |n: u64| {
+        let body = json!({"objectID": n.to_string(), "name": "phone", "brand": "phone", "price": count + n});
+        json!({"action": "addObject", "body": body})
+    };
+    json!({"requests": (0..count).rev().map(record).collect::<Vec<_>>()})
+}
+
+#[actix_web::test]
+async fn a_replica_shows_the_old_records_until_it_shows_the_new_ones() {
+    let node = shop().await;
+    node.write(Method::POST, "/1/indexes/p/clear", json!({})).await;
+    node.write(Method::POST, "/1/indexes/p/batch", priced(1_000)).await;
+    // its files have to be rebuilt for its own attributes, as those of every replica with others
+    node.settings("by_price", json!({"attributesForFaceting": ["brand", "price"]})).await;
+    for (before, after) in [(1_000_u64, 1_500_u64), (1_500, 500), (500, 1_200)] {
+        let temporary = "/1/indexes/p_tmp";
+        let copied = json!({"operation": "copy", "destination": "p_tmp", "scope": ["settings", "rules", "synonyms"]});
+        node.write(Method::POST, "/1/indexes/p/operation", copied).await;
+        node.write(Method::POST, &format!("{temporary}/batch"), priced(after)).await;
+        let is_moved = std::cell::Cell::new(false);
+        let moving = async {
+            let moved = json!({"operation": "move", "destination": "p"});
+            node.write(Method::POST, &format!("{temporary}/operation"), moved).await;
+            is_moved.set(true);
+        };
+        let looking = async {
+            let mut looks = 0;
+            while !is_moved.get() {
+                let query = json!({"query": "phone", "hitsPerPage": 1});
+                for index in ["by_price", "relevant"] {
+                    let body = node.post(&format!("/1/indexes/{index}/query"), query.clone()).await;
+                    let (hits, first) = (body["nbHits"].as_u64().unwrap(), &body["hits"][0]["price"]);
+                    assert!(hits == before || hits == after, "{hits} in {index}, between {before} and {after}");
+                    assert_eq!(first.as_u64(), Some(hits), "the cheapest of {hits} in {index}");
+                }
+                looks += 1;
+                actix_rt::time::sleep(std::time::Duration::from_millis(1)).await;
+            }
+            assert!(looks > 3, "only {looks} looks");
+        };
+        futures_util::future::join(moving, looking).await;
+        for index in ["p", "by_price", "relevant"] {
+            let body = node.post(&format!("/1/indexes/{index}/query"), json!({"facets": ["price"]})).await;
+            assert_eq!(body["nbHits"], after, "{index}");
+        }
+        let one = json!({"objectID": "later", "name": "phone", "price": 1});
+        node.write(Method::PUT, "/1/indexes/p/later", one).await;
+        assert_eq!(node.get("/1/indexes/by_price/later").await["price"], 1);
+        node.write(Method::DELETE, "/1/indexes/p/later", json!({})).await;
+    }
+    let kept = node.get("/1/indexes/by_price/settings").await;
+    assert_eq!(kept["ranking"], json!(["asc(price)", "typo", "words"]));
+}

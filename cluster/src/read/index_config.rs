@@ -22,6 +22,13 @@ pub struct IndexConfig {
     pub documents: Vec<(DocumentKind, Vec<RawDocument>)>,
 }
 
+impl IndexConfig {
+    /// Whether the other one says the same.
+    pub fn is_like(&self, other: &IndexConfig) -> bool {
+        self.settings.document == other.settings.document && self.documents == other.documents
+    }
+}
+
 /// The configuration of an index; [`IndexConfig`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GetIndexConfig {

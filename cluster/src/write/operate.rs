@@ -8,9 +8,7 @@ use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::read;
-use crate::read::call::ask_by;
 use crate::read::index_config::{self, IndexConfig};
-use crate::read::published::ShowsRecords;
 use crate::write::copies::{self, Filling};
 use crate::write::index_for_write;
 use crate::write::replicas::{self, Prepared, announcement};
@@ -24,10 +22,6 @@ use std::time::{Duration, Instant};
 const NOT_COPIED: [&str; 3] = ["replicas", "mode", "enableReRanking"];
 /// The piece of an index that `scope` may name beside synonyms and rules.
 const SCOPE_SETTINGS: &str = "settings";
-/// How soon the end of a copy is looked for again; each time after twice as long.
-const VISIBLE_INTERVAL: Duration = Duration::from_millis(2);
-/// At the end after so long.
-const VISIBLE_INTERVAL_MAX: Duration = Duration::from_millis(64);
 /// Tries to move while others change the links of the same names.
 const MOVE_ATTEMPTS: usize = 8;
 
@@ -73,7 +67,7 @@ pub async fn move_index(
         }
         let kept: Vec<&Link> = kept.iter().collect();
         let prepared = match &from {
-            Some(_) => replicas::prepare(context, source, &kept, deadline).await?,
+            Some(_) => replicas::prepare_filled(context, source, &kept, deadline).await?,
             None => Prepared::default(),
         };
         let (from_name, to_name) = (source.clone(), destination.clone());
@@ -98,6 +92,7 @@ pub async fn move_index(
         context.janitor().wake();
         tasks::until_known(context, deadline).await?;
         metrics::accepted("move");
+        accepted.task_id = prepared.rebuilt().unwrap_or(accepted.task_id);
         return Ok(accepted);
     }
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
@@ -199,29 +194,9 @@ pub async fn fill(
     commands.extend(own.iter().map(|piece| piece.command(to)));
     commands.push(settings_command(to, &without, Replace::No));
     let command = IndexCommand::Sequence { commands };
-    let copied =
-        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?.task_id.log_index();
-    let (begun, task) = (Instant::now(), TaskId::new(group, copied));
-    let mut pause = VISIBLE_INTERVAL;
-    while !tasks::is_published(context, task).await {
-        // settings that the source is being rebuilt for follow later, in the copy as in the source
-        if begun.elapsed() >= COPY_REBUILD && shows_records(context, task, deadline).await {
-            return Ok(Some(task));
-        }
-        if Instant::now() >= deadline {
-            return Err(Error::unavailable("the copy is not finished in time"));
-        }
-        tokio::time::sleep(pause).await;
-        pause = (2 * pause).min(VISIBLE_INTERVAL_MAX);
-    }
-    Ok(None)
-}
-
-/// Whether reads of a replica see the records that a command wrote.
-async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
-    let (group, log_index) = (task.group(), task.log_index());
-    // without an answer it is looked for again
-    ask_by(context, ShowsRecords { group, log_index }, deadline).await.unwrap_or_default()
+    let task = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?.task_id;
+    // settings that the source is being rebuilt for follow later, in the copy as in the source
+    tasks::until_shown(context, task, COPY_REBUILD, deadline).await
 }
 
 /// Copies only the named pieces of the configuration, as they are when all writes answered before are applied; records stay.

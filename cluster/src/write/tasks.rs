@@ -3,6 +3,8 @@
 use crate::clock::steady_ms;
 use crate::context::NodeContext;
 use crate::groups::Group;
+use crate::read::call::ask_by;
+use crate::read::published::ShowsRecords;
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use futures_util::future::join_all;
 use quorate_model::{Error, GroupId, NodeId, Result, TaskId};
@@ -22,6 +24,10 @@ const PROBE: Duration = Duration::from_secs(1);
 const KNOWN_INTERVAL: Duration = Duration::from_millis(1);
 /// At the end after so long.
 const KNOWN_INTERVAL_MAX: Duration = Duration::from_millis(64);
+/// How soon it is looked again for what a copy shows; each time after twice as long.
+const SHOWN_INTERVAL: Duration = Duration::from_millis(2);
+/// At the end after so long.
+const SHOWN_INTERVAL_MAX: Duration = Duration::from_millis(64);
 
 /// Whether every reader sees the write.
 ///
@@ -49,6 +55,38 @@ pub async fn until_known(context: &NodeContext, deadline: Instant) -> Result<()>
         pause = (2 * pause).min(KNOWN_INTERVAL_MAX);
     }
     Ok(())
+}
+
+/// Waits until reads see what a command did; settings that take longer than `patience` to come into force are waited for no
+/// longer than until its records are seen. Returns the task when its settings are still to come.
+///
+/// Errors: `Unavailable` at the deadline.
+pub async fn until_shown(
+    context: &NodeContext,
+    task: TaskId,
+    patience: Duration,
+    deadline: Instant,
+) -> Result<Option<TaskId>> {
+    let begun = Instant::now();
+    let mut pause = SHOWN_INTERVAL;
+    while !is_published(context, task).await {
+        if begun.elapsed() >= patience && shows_records(context, task, deadline).await {
+            return Ok(Some(task));
+        }
+        if Instant::now() >= deadline {
+            return Err(Error::unavailable("the copy is not finished in time"));
+        }
+        tokio::time::sleep(pause).await;
+        pause = (2 * pause).min(SHOWN_INTERVAL_MAX);
+    }
+    Ok(None)
+}
+
+/// Whether reads of a replica see the records that a command wrote.
+async fn shows_records(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
+    let (group, log_index) = (task.group(), task.log_index());
+    // without an answer it is looked for again
+    ask_by(context, ShowsRecords { group, log_index }, deadline).await.unwrap_or_default()
 }
 
 /// Whether the meta group has decided on a change of dictionaries and every placement group has it in force.

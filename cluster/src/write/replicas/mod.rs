@@ -7,29 +7,22 @@
 //! The partitions that other clusters have of an index are primaries like it (`meta/partitions.rs`): one command links all of them,
 //! and the group of each is told.
 
-use crate::clock::write_deadline;
-use crate::command::MetaCommand;
-use crate::command::{Moved, Wanted};
+use crate::command::{MetaCommand, Wanted};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
-use crate::read::index_config::{self, IndexConfig};
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
 use quorate_model::{Error, IndexName, Result};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
 use std::time::Instant;
+
+mod prepared;
+pub use prepared::{Prepared, abandon_unused, prepare, prepare_filled};
 
 /// Tries to link while others change the same names.
 const ATTEMPTS: usize = 8;
-
-/// The incarnations that are kept ready for names that will be replicas, and for partitions of them.
-#[derive(Debug, Default)]
-pub struct Prepared {
-    lives: BTreeMap<IndexName, Incarnation>,
-}
 
 /// The names that a `replicas` setting lists; `None` when `changes` has none.
 pub fn listed(changes: &Map<String, Value>) -> Result<Option<Vec<Link>>> {
@@ -134,11 +127,11 @@ pub async fn link(
         let as_wanted = |link: &Link, name: &IndexName| Wanted {
             name: name.clone(),
             kind: link.kind,
-            prepared: prepared.lives.get(name).copied(),
+            prepared: prepared.of(name),
         };
         let own = wanted.iter().map(|link| as_wanted(link, &link.name));
         let of_parts =
-            prepared.lives.keys().filter(|name| name.partition().1.is_some()).filter_map(|partition| {
+            prepared.names().filter(|name| name.partition().1.is_some()).filter_map(|partition| {
                 let link = wanted.iter().find(|link| link.name.as_str() == partition.partition().0)?;
                 Some(as_wanted(link, partition))
             });
@@ -157,89 +150,21 @@ pub async fn link(
     Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))
 }
 
-/// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their partitions in the group of
-/// the partition that it will follow; all with the settings, synonyms and rules that the name has now.
-pub async fn prepare(
-    context: &NodeContext,
-    primary: &IndexName,
-    names: &[&Link],
-    deadline: Instant,
-) -> Result<Prepared> {
-    let mut prepared = Prepared::default();
-    for Link { name, kind: _ } in names {
-        if let Err(error) = prepare_one(context, primary, name, &mut prepared, deadline).await {
-            abandon_unused(context, &prepared).await;
-            return Err(error);
-        }
-    }
-    Ok(prepared)
-}
-
-async fn prepare_one(
-    context: &NodeContext,
-    primary: &IndexName,
-    name: &IndexName,
-    prepared: &mut Prepared,
-    deadline: Instant,
-) -> Result<()> {
-    let meta = context.meta();
-    let Some(row) = meta.catalogue.get(name) else { return Ok(()) };
-    let IndexConfig { settings, documents } =
-        index_config::now(context, row, &context.document_kinds(), deadline).await?;
-    let saved: Vec<_> = documents.into_iter().filter(|(_, documents)| !documents.is_empty()).collect();
-    let partitions = if meta.partitions_follow() { meta.other_partitions(primary) } else { vec![] };
-    for followed in std::iter::once(primary).chain(&partitions) {
-        let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
-        let name =
-            followed.partition().1.map_or_else(|| Ok(name.clone()), |number| name.partition_in(number))?;
-        let begin = MetaCommand::BeginCopy { group };
-        let index = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
-        prepared.lives.insert(name, index);
-        let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
-        let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
-        commands.extend(saved.iter().cloned().map(|(kind, documents)| IndexCommand::SaveDocuments {
-            index,
-            kind,
-            documents,
-            replace: true,
-        }));
-        let command = IndexCommand::Sequence { commands };
-        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
-    }
-    Ok(())
-}
-
-/// Gives up what was prepared and is still only reserved.
-pub async fn abandon_unused(context: &NodeContext, prepared: &Prepared) {
-    let unused = |it: &Incarnation| context.shared_meta().load().reserved.contains_key(it);
-    for incarnation in prepared.lives.values().copied().filter(unused).collect::<Vec<_>>() {
-        let abandon = MetaCommand::AbandonCopy { incarnation };
-        if let Err(error) = context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await
-        {
-            tracing::warn!(%error, "an index that was prepared as a replica stays until the next start");
-        }
-    }
-}
-
-impl Prepared {
-    /// Where the replicas of a move's destination go on.
-    pub fn moved(&self) -> Vec<Moved> {
-        let moved =
-            |(name, fresh): (&IndexName, &Incarnation)| Moved { name: name.clone(), incarnation: *fresh };
-        self.lives.iter().map(moved).collect()
-    }
-}
-
 /// What the group of an index has to be told of its replicas at `revision`; `None` when it is gone.
 pub fn announcement(meta: &MetaState, primary: Incarnation, revision: u64) -> Option<Announcement> {
     let (_, row) = meta.catalogue.iter().find(|(_, row)| row.incarnation == primary)?;
+    Some(announcement_of(meta, row, revision, &[]))
+}
+
+/// The same of a row, with `more` that are to follow beside those that the catalogue has.
+fn announcement_of(meta: &MetaState, row: &IndexRow, revision: u64, more: &[Follower]) -> Announcement {
     let follower = |link: &Link| {
         let incarnation = meta.catalogue.get(&link.name)?.incarnation;
         Some(Follower { incarnation, kind: link.kind })
     };
-    let followers = row.replicas().iter().filter_map(follower).collect();
-    let command = IndexCommand::Replicas { primary, revision, followers };
-    Some(Announcement { group: row.group, command })
+    let followers = row.replicas().iter().filter_map(follower).chain(more.iter().cloned()).collect();
+    let command = IndexCommand::Replicas { primary: row.incarnation, revision, followers };
+    Announcement { group: row.group, command }
 }
 
 #[cfg(test)]

@@ -1,0 +1,209 @@
+//! How is an index made ready that a name will stand for as a replica?
+//!
+//! The name goes on showing what it has until one command of the meta group lets it stand for the new index. For a move the
+//! new index has its records before: the group of the source is told that it follows, as of the log index of its reservation. What
+//! the group is told of the move later is newer and lists it too; what is given up is dropped, and then nothing follows.
+
+use super::announcement_of;
+use crate::clock::write_deadline;
+use crate::command::{MetaCommand, Moved};
+use crate::context::NodeContext;
+use crate::disk::Purpose;
+use crate::meta::{Link, MetaState};
+use crate::read::index_config::{self, IndexConfig};
+use crate::write::tasks;
+use futures_util::future::try_join_all;
+use quorate_model::{GroupId, IndexName, Result, TaskId};
+use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How long a move waits for replicas that have to be rebuilt for settings of their own; afterwards they show the records in the
+/// order of the primary until they are.
+const REBUILD: Duration = Duration::from_secs(2);
+
+/// The indices that are kept ready for names that will be replicas, and for partitions of them.
+#[derive(Debug, Default)]
+pub struct Prepared {
+    lives: BTreeMap<IndexName, Life>,
+    rebuilt: Option<TaskId>,
+}
+
+/// One index that is kept ready.
+#[derive(Debug)]
+struct Life {
+    incarnation: Incarnation,
+    group: GroupId,
+    kind: ReplicaKind,
+    /// The index or the partition that it will follow.
+    primary: IndexName,
+    /// The index that it has its configuration of.
+    configured_as: IndexName,
+    config: IndexConfig,
+}
+
+impl Prepared {
+    /// What is ready for a name.
+    pub fn of(&self, name: &IndexName) -> Option<Incarnation> {
+        self.lives.get(name).map(|life| life.incarnation)
+    }
+    /// The names that something is ready for.
+    pub fn names(&self) -> impl Iterator<Item = &IndexName> {
+        self.lives.keys()
+    }
+    /// Where the replicas of a move's destination go on.
+    pub fn moved(&self) -> Vec<Moved> {
+        let moved = |(name, life): (&IndexName, &Life)| Moved {
+            name: name.clone(),
+            incarnation: life.incarnation,
+        };
+        self.lives.iter().map(moved).collect()
+    }
+    /// The task of settings that one of them is still being rebuilt for.
+    pub fn rebuilt(&self) -> Option<TaskId> {
+        self.rebuilt
+    }
+    /// What follows `primary`, and the revision of a list that begins with the last of them.
+    fn following(&self, primary: &IndexName) -> (Vec<Follower>, u64) {
+        let lives = self.lives.values().filter(|life| life.primary == *primary);
+        let follower = |life: &Life| Follower { incarnation: life.incarnation, kind: life.kind };
+        let followers: Vec<Follower> = lives.map(follower).collect();
+        let newest = followers.iter().map(|follower| TaskId(follower.incarnation).log_index()).max();
+        (followers, newest.unwrap_or_default())
+    }
+}
+
+/// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their partitions in the group of
+/// the partition that it will follow; all with the settings, synonyms and rules that the name has now.
+pub async fn prepare(
+    context: &NodeContext,
+    primary: &IndexName,
+    names: &[&Link],
+    deadline: Instant,
+) -> Result<Prepared> {
+    let mut prepared = Prepared::default();
+    for link in names {
+        if let Err(error) = prepare_one(context, primary, link, &mut prepared, deadline).await {
+            abandon_unused(context, &prepared).await;
+            return Err(error);
+        }
+    }
+    Ok(prepared)
+}
+
+/// As [`prepare`]; reads of what is ready see the records of `primary` afterwards.
+pub async fn prepare_filled(
+    context: &NodeContext,
+    primary: &IndexName,
+    names: &[&Link],
+    deadline: Instant,
+) -> Result<Prepared> {
+    let mut prepared = prepare(context, primary, names, deadline).await?;
+    if let Err(error) = fill(context, &mut prepared, deadline).await {
+        abandon_unused(context, &prepared).await;
+        return Err(error);
+    }
+    Ok(prepared)
+}
+
+async fn prepare_one(
+    context: &NodeContext,
+    primary: &IndexName,
+    link: &Link,
+    prepared: &mut Prepared,
+    deadline: Instant,
+) -> Result<()> {
+    let meta = context.meta();
+    let Some(config) = config_of(context, &meta, &link.name, deadline).await? else { return Ok(()) };
+    let partitions = if meta.partitions_follow() { meta.other_partitions(primary) } else { vec![] };
+    for followed in std::iter::once(primary).chain(&partitions) {
+        let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
+        let name = followed
+            .partition()
+            .1
+            .map_or_else(|| Ok(link.name.clone()), |number| link.name.partition_in(number))?;
+        let begin = MetaCommand::BeginCopy { group };
+        let incarnation = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
+        let life = Life {
+            incarnation,
+            group,
+            kind: link.kind,
+            primary: followed.clone(),
+            configured_as: link.name.clone(),
+            config: config.clone(),
+        };
+        let command = configure(&life);
+        prepared.lives.insert(name, life);
+        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
+    }
+    Ok(())
+}
+
+/// What an index has beside its records; `None` when there is no such index.
+async fn config_of(
+    context: &NodeContext,
+    meta: &MetaState,
+    name: &IndexName,
+    deadline: Instant,
+) -> Result<Option<IndexConfig>> {
+    match meta.catalogue.get(name) {
+        Some(row) => index_config::now(context, row, &context.document_kinds(), deadline).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// Gives an index the configuration that it is to have.
+fn configure(life: &Life) -> IndexCommand {
+    let index = life.incarnation;
+    let IndexConfig { settings, documents } = &life.config;
+    let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
+    let saved = documents.iter().cloned().map(|(kind, documents)| IndexCommand::SaveDocuments {
+        index,
+        kind,
+        documents,
+        replace: true,
+    });
+    let settings = IndexCommand::Settings { index, changes, replace: true };
+    IndexCommand::Sequence { commands: std::iter::once(settings).chain(saved).collect() }
+}
+
+/// Lets what is ready follow already and waits until reads would see its records; afterwards it has the configuration that the
+/// names have by then.
+async fn fill(context: &NodeContext, prepared: &mut Prepared, deadline: Instant) -> Result<()> {
+    let meta = context.meta();
+    let mut primaries: Vec<&IndexName> = prepared.lives.values().map(|life| &life.primary).collect();
+    primaries.sort_unstable();
+    primaries.dedup();
+    let told = primaries.into_iter().filter_map(|primary| {
+        let (followers, revision) = prepared.following(primary);
+        Some(announcement_of(&meta, meta.catalogue.get(primary)?, revision, &followers))
+    });
+    let filled = told.map(async |told| {
+        let proposed = context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline);
+        tasks::until_shown(context, proposed.await?.task_id, REBUILD, deadline).await
+    });
+    prepared.rebuilt = try_join_all(filled).await?.into_iter().flatten().next();
+    for life in prepared.lives.values_mut() {
+        let Some(config) = config_of(context, &context.meta(), &life.configured_as, deadline).await? else {
+            continue;
+        };
+        if !config.is_like(&life.config) {
+            life.config = config;
+            context.proposer().propose_index(life.group, configure(life), Purpose::Add, deadline).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Gives up what was prepared and is still only reserved.
+pub async fn abandon_unused(context: &NodeContext, prepared: &Prepared) {
+    let unused = |it: &Incarnation| context.shared_meta().load().reserved.contains_key(it);
+    let lives = prepared.lives.values().map(|life| life.incarnation);
+    for incarnation in lives.filter(unused).collect::<Vec<_>>() {
+        let abandon = MetaCommand::AbandonCopy { incarnation };
+        if let Err(error) = context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await
+        {
+            tracing::warn!(%error, "an index that was prepared as a replica stays for some minutes");
+        }
+    }
+}
