@@ -120,13 +120,16 @@ const REOPEN_AFTER: Duration = Duration::from_secs(10);
 /// For how long the node whose place it is must not have been heard of by anybody, unless configured otherwise.
 pub const TAKE_OVER_S: u64 = 600;
 
+/// The cluster of a node that nobody gave one.
+pub const FIRST_CLUSTER: &str = "main";
+
 /// What makes a node one of several.
 #[derive(Clone, Debug)]
 pub struct ClusterOptions {
-    /// The name of the node; `None` = one made of its identity.
+    /// The name of the node; `None` = the one it has, at first one made of its identity.
     pub node_name: Option<String>,
-    /// The cluster it belongs to (C§15).
-    pub cluster: String,
+    /// The cluster it belongs to (C§15); `None` = the one it is in, at first [`FIRST_CLUSTER`].
+    pub cluster: Option<String>,
     /// Where it listens for other nodes; `None` = it has none.
     pub peer_listen: Option<SocketAddr>,
     /// Where others find it, HOST:PORT; `None` = where it listens.
@@ -148,7 +151,7 @@ impl Default for ClusterOptions {
     fn default() -> Self {
         ClusterOptions {
             node_name: None,
-            cluster: "main".into(),
+            cluster: None,
             peer_listen: None,
             peer_address: None,
             http_address: String::new(),

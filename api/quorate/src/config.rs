@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of a configuration or key file; anything larger is not one.
 const FILE_BYTES_MAX: u64 = 1 << 20;
+/// Bytes that a limit of records, bodies and answers has at least: a smaller one would let nothing pass.
+const LIMIT_MIN: u64 = 1_000;
 /// Threads that `workers` and `search-threads` may ask for.
 const THREADS_MAX: u64 = 1_024;
 /// 30 days.
@@ -235,6 +237,7 @@ fn fits(kind: Kind, value: &str) -> bool {
             .or_else(|| value.strip_prefix("https://"))
             .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/')),
         Kind::Bytes => parse_bytes(value).is_some(),
+        Kind::Limit => parse_bytes(value).is_some_and(|bytes| bytes >= LIMIT_MIN),
         Kind::Count => value.parse::<u64>().is_ok_and(|n| n <= THREADS_MAX),
         Kind::Seconds => value.parse::<u64>().is_ok_and(|n| n <= SECONDS_MAX),
         Kind::Word(words) => words.contains(&value),
@@ -270,7 +273,9 @@ pub fn sample() -> String {
     for row in OPTIONS.iter().filter(|row| allowed_in_file(row) && row.concerns(Audience::Server)) {
         let value = match (row.default, row.kind) {
             (Some(default), Kind::Count | Kind::Seconds | Kind::Switch) => default.to_owned(),
-            (Some(default), Kind::Bytes) if default.bytes().all(|b| b.is_ascii_digit()) => default.to_owned(),
+            (Some(default), Kind::Bytes | Kind::Limit) if default.bytes().all(|b| b.is_ascii_digit()) => {
+                default.to_owned()
+            }
             (Some(default), _) => format!("{default:?}"),
             (None, _) => "\"\"".to_owned(),
         };

@@ -51,6 +51,8 @@ fn mistakes_name_their_origin_and_the_near_name() {
     check(&[], "workers = [1]", &["`workers` is a array"]);
     check(&[], "log_format = 'xml'", &["text, json"]);
     check(&[], "x = ", &["not valid TOML"]);
+    check(&[], "record_bytes_max = 0", &["`record_bytes_max`", "from 1000 on"]);
+    check(&[("QUORATE_ANSWER_BYTES_MAX", "1")], "", &["QUORATE_ANSWER_BYTES_MAX", "from 1000 on"]);
 }
 
 #[test]

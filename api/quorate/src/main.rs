@@ -128,7 +128,7 @@ fn flags(audience: Audience) -> impl Iterator<Item = Arg> {
             Kind::Address => arg.value_name("HOST:PORT"),
             Kind::Addresses => arg.value_name("HOST:PORT").action(ArgAction::Append),
             Kind::Url => arg.value_name("URL"),
-            Kind::Bytes => arg.value_name("BYTES"),
+            Kind::Bytes | Kind::Limit => arg.value_name("BYTES"),
             Kind::Text | Kind::Count | Kind::Seconds | Kind::Word(_) => arg.value_name("VALUE"),
         }
     })

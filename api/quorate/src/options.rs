@@ -17,6 +17,8 @@ pub enum Kind {
     Url,
     /// A size: digits, or digits and one of k, M, G (thousands) or Ki, Mi, Gi (1,024s), with or without a B.
     Bytes,
+    /// The size of a limit: as a size, from 1,000 bytes on.
+    Limit,
     /// A number from 0; 0 lets the program choose where the help says so.
     Count,
     /// A time in whole seconds, at most 30 days.
@@ -207,9 +209,15 @@ pub const OPTIONS: &[OptionRow] = &[
         Kind::Text,
         None,
         Audience::Server,
-        "Name of this node, unlike that of every other one. Made of its identity when absent.",
+        "Name of this node, unlike that of every other one. When absent, the one it has; at first one made of its identity.",
     ),
-    row("cluster", Kind::Text, Some("main"), Audience::Server, "Name of the cluster this node belongs to."),
+    row(
+        "cluster",
+        Kind::Text,
+        None,
+        Audience::Server,
+        "Name of the cluster this node belongs to, which it never changes. When absent, the one it is in; at first main.",
+    ),
     row(
         "multi-cluster",
         Kind::Switch,
@@ -262,35 +270,35 @@ pub const OPTIONS: &[OptionRow] = &[
     ),
     row(
         "record-bytes-max",
-        Kind::Bytes,
+        Kind::Limit,
         Some("100000"),
         Audience::Server,
         "Bytes of one record; larger ones are answered 400.",
     ),
     row(
         "body-bytes-max",
-        Kind::Bytes,
+        Kind::Limit,
         Some("100MiB"),
         Audience::Server,
         "Bytes of one request body after decompression; larger ones are answered 413.",
     ),
     row(
         "search-body-bytes-max",
-        Kind::Bytes,
+        Kind::Limit,
         Some("1MiB"),
         Audience::Server,
         "Bytes of the body of one search after decompression; larger ones are answered 413.",
     ),
     row(
         "multi-body-bytes-max",
-        Kind::Bytes,
+        Kind::Limit,
         Some("16MiB"),
         Audience::Server,
         "Bytes of a body with many searches or object IDs after decompression; larger ones are answered 413.",
     ),
     row(
         "answer-bytes-max",
-        Kind::Bytes,
+        Kind::Limit,
         Some("32MiB"),
         Audience::Server,
         "Bytes of one answer. A browse ends its page early; what else would be larger is answered 400.",
@@ -479,6 +487,7 @@ impl fmt::Display for Kind {
             Kind::Addresses => out.write_str("HOST:PORT, or several with commas between them"),
             Kind::Url => out.write_str("http://HOST:PORT or https://HOST:PORT"),
             Kind::Bytes => out.write_str("a number of bytes, for example 100000, 64MiB or 1GB"),
+            Kind::Limit => out.write_str("a number of bytes from 1000 on, for example 100000, 64MiB or 1GB"),
             Kind::Count => out.write_str("a whole number from 0 to 1024"),
             Kind::Seconds => out.write_str("whole seconds, at most 2592000"),
             Kind::Word(words) => write!(out, "one of {}", words.join(", ")),

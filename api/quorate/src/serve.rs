@@ -202,7 +202,7 @@ fn cluster_options(values: &Values) -> Result<ClusterOptions> {
     let text = |name: &str| values.text(name).map(str::to_owned);
     Ok(ClusterOptions {
         node_name: text("node-name"),
-        cluster: text("cluster").expect("the table gives a default"),
+        cluster: text("cluster"),
         peer_listen,
         peer_address: text("peer-address"),
         http_address: text("http-address").or_else(|| text("listen")).unwrap_or_default(),

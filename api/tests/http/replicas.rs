@@ -223,7 +223,8 @@ async fn a_replica_shows_the_old_records_until_it_shows_the_new_ones() {
     node.settings("by_price", json!({"attributesForFaceting": ["brand", "price"]})).await;
     for (before, after) in [(1_000_u64, 1_500_u64), (1_500, 500), (500, 1_200)] {
         let temporary = "/1/indexes/p_tmp";
-        let copied = json!({"operation": "copy", "destination": "p_tmp", "scope": ["settings", "rules", "synonyms"]});
+        let copied =
+            json!({"operation": "copy", "destination": "p_tmp", "scope": ["settings", "rules", "synonyms"]});
         node.write(Method::POST, "/1/indexes/p/operation", copied).await;
         node.write(Method::POST, &format!("{temporary}/batch"), priced(after)).await;
         let is_moved = std::cell::Cell::new(false);
@@ -239,7 +240,10 @@ async fn a_replica_shows_the_old_records_until_it_shows_the_new_ones() {
                 for index in ["by_price", "relevant"] {
                     let body = node.post(&format!("/1/indexes/{index}/query"), query.clone()).await;
                     let (hits, first) = (body["nbHits"].as_u64().unwrap(), &body["hits"][0]["price"]);
-                    assert!(hits == before || hits == after, "{hits} in {index}, between {before} and {after}");
+                    assert!(
+                        hits == before || hits == after,
+                        "{hits} in {index}, between {before} and {after}"
+                    );
                     assert_eq!(first.as_u64(), Some(hits), "the cheapest of {hits} in {index}");
                 }
                 looks += 1;

@@ -125,6 +125,10 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
         json!({"indexName": "t", "sourceIndices": [{"indexName": "x", "external": ["s"]}]}),
     )
     .await;
+    node.write(Method::PUT, "/1/indexes/shop/settings", json!({"replicas": ["linked"]})).await;
+    node.call(Method::PUT, "/1/indexes/shop/settings", r#"{"replicas": ["linked", "s"]}"#)
+        .await
+        .refused(400, "s is a suggestions index: it cannot be a replica of shop");
     for (index, body, expected) in [
         ("u", json!({}), "Invalid body \"sourceIndices needs to contain at least one index\"."),
         (
@@ -151,6 +155,11 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
             "u",
             json!({"sourceIndices": [{"indexName": "a"}], "exclude": [r"/(\w{100}){100}/"]}),
             "Invalid value for \"exclude\" parameter, expected patterns that are smaller",
+        ),
+        (
+            "linked",
+            json!({"sourceIndices": [{"indexName": "a"}]}),
+            "Invalid body \"indexName linked is a replica of shop: unlink it there first\".",
         ),
         ("u", json!([]), "parse error: expected a JSON object"),
     ] {
@@ -296,13 +305,6 @@ async fn a_build_replaces_records_and_nothing_else() {
     let after = node.built("s").await;
     assert!(after["lastBuiltAt"].as_str() > before["lastBuiltAt"].as_str(), "{before} {after}");
     assert!(node.suggestions("s").await.len() > 1);
-    // what cannot be written says why, and is no success
-    node.write(Method::PUT, "/1/indexes/p/settings", json!({"replicas": ["replica"]})).await;
-    node.call(Method::PUT, "/1/configs/replica", &config(5)).await.success();
-    let status = node.built("replica").await;
-    assert!(status["lastBuiltAt"].is_string() && status["lastSuccessfulBuiltAt"].is_null(), "{status}");
-    let log = node.log_of("replica").await;
-    assert_eq!(log.last().unwrap()["level"], "ERROR", "{log:#?}");
 }
 
 #[actix_web::test]

@@ -15,9 +15,8 @@ use crate::lifecycle::answer::Answerer;
 use crate::lifecycle::bootstrap::{self, Entered, Seekers};
 use crate::lifecycle::installation::{self, Topology};
 use crate::lifecycle::running::Running;
-use crate::meta::MetaState;
-use crate::options::ClusterOptions;
-use crate::options::{ServiceOptions, Started};
+use crate::meta::{MetaState, NotAdmitted};
+use crate::options::{ClusterOptions, FIRST_CLUSTER, ServiceOptions, Started};
 use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersion, Peers};
 use crate::rpc::snapshot_source::PeerSource;
 use crate::users;
@@ -39,7 +38,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
     check_level(options.command_level, &context.meta())?;
     let seekers = Seekers::default();
     let keys = running.admin_keys.clone();
-    let (peers, joining) = meet(running, options, &seekers, &keys)?;
+    let (peers, mut joining) = meet(running, options, &seekers, &keys)?;
     let founding = match starter.knows(GroupId::META)? {
         // what its log holds wins
         true => Founding::Joiner,
@@ -60,6 +59,7 @@ pub async fn enter(running: &mut Running, options: &ServiceOptions) -> Result<St
         Topology::SingleNode => running.catch_up().await?,
         Topology::MultiNode => wait_for_meta(&context).await,
     }
+    as_known(&mut joining, &options.cluster, &context.meta(), context.self_id())?;
     let mut started = installation::settle(running, options, &keys).await?;
     if let Some(peers) = &peers {
         peers.set_installation(&started.app_id);
@@ -130,6 +130,24 @@ fn check_level(own: u16, meta: &MetaState) -> Result<()> {
     }
 }
 
+/// Lets a node that is known keep the name and the cluster that nobody gives it. Errors: it is given another cluster.
+fn as_known(joining: &mut Joining, given: &ClusterOptions, meta: &MetaState, node: NodeId) -> Result<()> {
+    let Some(known) = meta.nodes.get(&node) else { return Ok(()) };
+    if given.node_name.is_none() {
+        joining.name.clone_from(&known.name);
+    }
+    match &given.cluster {
+        Some(cluster) if *cluster != known.cluster => {
+            Err(Error::invalid(NotAdmitted::OtherCluster(known.cluster.clone()).to_string()))
+        }
+        Some(_) => Ok(()),
+        None => {
+            joining.cluster.clone_from(&known.cluster);
+            Ok(())
+        }
+    }
+}
+
 /// Ten digits of chance.
 fn id_start(life: u64) -> u64 {
     life % 10_000_000_000
@@ -146,7 +164,7 @@ fn meet(
     let identity = running.folder.node_id().simple().to_string();
     let mut joining = Joining {
         name: of_cluster.node_name.clone().unwrap_or_else(|| format!("node-{}", &identity[..8])),
-        cluster: of_cluster.cluster.clone(),
+        cluster: of_cluster.cluster.clone().unwrap_or_else(|| FIRST_CLUSTER.to_owned()),
         peer: of_cluster.peer_address.clone().unwrap_or_default(),
         http: of_cluster.http_address.clone(),
         level: options.command_level,

@@ -6,7 +6,7 @@ use crate::command::MetaCommand;
 use crate::context::proposer::Accepted;
 use crate::context::{NodeContext, abreast};
 use crate::disk::Purpose;
-use crate::meta::{MetaState, SuggestionsRow};
+use crate::meta::{IndexRow, MetaState, SuggestionsRow};
 use crate::suggestions;
 use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig, limits};
 use quorate_node::suggestions::Exclusions;
@@ -99,13 +99,19 @@ async fn propose(context: &NodeContext, command: MetaCommand, purpose: Purpose) 
     context.proposer().propose_meta(command, purpose, write_deadline()).await
 }
 
-/// Errors: `Invalid` for a configuration that there may not be.
+/// Errors: `Invalid` for a configuration that there may not be, and for a replica, which nothing is written to.
 fn check(meta: &MetaState, config: &SuggestionConfig) -> Result<()> {
     let is_known = meta.suggestions.contains_key(&config.index_name);
     if !is_known && meta.suggestions.len() >= limits::SUGGESTION_CONFIGS_MAX {
         let most = limits::SUGGESTION_CONFIGS_MAX;
         return Err(Error::invalid(format!(
             "There may be at most {most} configurations of query suggestions"
+        )));
+    }
+    if let Some(primary) = meta.catalogue.get(&config.index_name).and_then(IndexRow::primary) {
+        let (index, primary) = (&config.index_name, &primary.name);
+        return Err(Error::invalid(format!(
+            "Invalid body \"indexName {index} is a replica of {primary}: unlink it there first\"."
         )));
     }
     Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;

@@ -1,7 +1,7 @@
 //! What a first start makes and later ones keep.
 
 use crate::harness::{Node, options};
-use quorate_cluster::{Service, ServiceOptions};
+use quorate_cluster::{ClusterOptions, Service, ServiceOptions};
 use quorate_model::{Acl, ErrorKind};
 use std::path::Path;
 use std::time::Duration;
@@ -110,4 +110,32 @@ async fn a_folder_in_use_and_bad_options_are_refused() {
         let refused = Service::open(bad).await.err().expect("a refusal");
         assert_eq!(refused.kind, ErrorKind::Invalid, "{refused}");
     }
+}
+
+#[actix_rt::test]
+async fn a_node_keeps_its_name_and_its_cluster_unless_it_is_given_another_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with = |name: Option<&str>, cluster: Option<&str>| ServiceOptions {
+        cluster: ClusterOptions {
+            node_name: name.map(str::to_owned),
+            cluster: cluster.map(str::to_owned),
+            ..ClusterOptions::default()
+        },
+        ..options(folder.path())
+    };
+    for (name, cluster, expected) in [
+        (Some("first"), Some("west"), "first"),
+        (None, None, "first"),
+        (Some("second"), Some("west"), "second"),
+        (None, None, "second"),
+    ] {
+        let node = Node::open_with(with(name, cluster)).await;
+        assert_eq!(node.service.node_name(), expected);
+        let overview = node.service.overview().await.expect("an overview");
+        assert_eq!(overview.nodes.iter().map(|it| it.cluster.as_str()).collect::<Vec<_>>(), ["west"]);
+        node.close().await;
+    }
+    let refused = Service::open(with(None, Some("main"))).await.err().expect("a refusal");
+    assert_eq!(refused.kind, ErrorKind::Invalid);
+    assert!(refused.message.contains("belongs to the cluster west"), "{refused}");
 }

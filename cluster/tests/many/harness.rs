@@ -123,7 +123,7 @@ impl Installation {
     /// Starts a node for each of `clusters`, in that cluster, which place records by user.
     pub async fn start_in(clusters: &[&str]) -> Installation {
         let options = |name: &&str| ClusterOptions {
-            cluster: (*name).into(),
+            cluster: Some((*name).into()),
             multi_cluster: true,
             ..ClusterOptions::default()
         };
@@ -183,8 +183,11 @@ impl Installation {
     }
     /// Starts another node, in a cluster that may be new.
     pub async fn join(&mut self, cluster: &str) {
-        let options =
-            ClusterOptions { cluster: cluster.into(), multi_cluster: true, ..ClusterOptions::default() };
+        let options = ClusterOptions {
+            cluster: Some(cluster.into()),
+            multi_cluster: true,
+            ..ClusterOptions::default()
+        };
         self.add(free_addresses(1)[0], options, None).await;
     }
     /// Starts another node that is given an admin key.

@@ -173,7 +173,7 @@ mod tests {
         let mut body = Body::default();
         let row = |at: usize| {
             json!({"kind": if at.is_multiple_of(2) { "search" } else { "view" }, "event": "Saw", "index": "i", "user": "u",
-                "time": 1_700_000_000_000_u64 + at as u64, "object": "a", "query": "q"})
+                "time": 1_700_000_000_000_u64 + at as u64, "object": "a", "query": "q", "hits": 1})
         };
         let mut line = 0;
         while !body.is_full() {

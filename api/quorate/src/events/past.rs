@@ -14,6 +14,37 @@ pub enum Past {
 
 type Row = Map<String, Value>;
 
+/// The columns that an export has.
+const COLUMNS: [&str; 27] = [
+    "index",
+    "user_hash",
+    "user",
+    "authenticated_user",
+    "time",
+    "is_timed",
+    "kind",
+    "event",
+    "object",
+    "position",
+    "query_id",
+    "value",
+    "price",
+    "quantity",
+    "discount",
+    "currency",
+    "filter",
+    "query",
+    "hits",
+    "shown",
+    "tags",
+    "country",
+    "query_ids",
+    "fingerprint",
+    "log_index",
+    "filters",
+    "stands",
+];
+
 /// Reads a row: the columns of an export, or the members that `POST /1/events` takes. Errors: what is wrong, without the place.
 pub fn read(row: Row) -> Result<Past, String> {
     if row.contains_key("eventType") {
@@ -22,6 +53,9 @@ pub fn read(row: Row) -> Result<Past, String> {
     let kind = text(&row, "kind")?.ok_or_else(|| {
         "there is neither a member eventType, as POST /1/events has it, nor a column kind, as an export has it".to_owned()
     })?;
+    if let Some(unknown) = row.keys().find(|name| !COLUMNS.contains(&name.as_str())) {
+        return Err(format!("there is no column {unknown}: the columns are {}", COLUMNS.join(", ")));
+    }
     let (kind, subtype) = match kind.as_str() {
         "search" => return search(&row).map(Past::Search),
         "view" | "click" | "conversion" => (kind.as_str(), None),
@@ -69,13 +103,17 @@ pub fn read(row: Row) -> Result<Past, String> {
 }
 
 fn search(row: &Row) -> Result<Value, String> {
+    if !row.contains_key("query") {
+        return Err("there is no query, which a search has, also an empty one".to_owned());
+    }
+    let hits = number(row, "hits")?.ok_or("there are no hits, which a search has a number of")?;
     let query_ids: Vec<String> = list(row, "query_ids")?.iter().map(|id| query_id(id)).collect();
     Ok(json!({
         "index": text(row, "index")?.unwrap_or_default(),
         "userToken": text(row, "user")?.unwrap_or_default(),
         "timestamp": time(row)?,
         "query": text(row, "query")?.unwrap_or_default(),
-        "hits": number(row, "hits")?.unwrap_or_default(),
+        "hits": hits,
         "shown": list(row, "shown")?,
         "tags": list(row, "tags")?,
         "filters": list(row, "filters")?,
@@ -243,8 +281,18 @@ mod tests {
                 json!({"kind": "click", "time": 1, "object": "a", "position": "x"}),
                 "position is no whole number",
             ),
-            (json!({"kind": "search", "time": 1, "tags": "[a, b]"}), "tags is no list of texts"),
-            (json!({"kind": "search", "time": 1, "stands": 1}), "stands is neither"),
+            (
+                json!({"kind": "search", "query": "", "hits": 1, "time": 1, "tags": "[a, b]"}),
+                "tags is no list of texts",
+            ),
+            (
+                json!({"kind": "search", "query": "", "hits": "1", "time": 1, "stands": 1}),
+                "stands is neither",
+            ),
+            (json!({"kind": "search", "querry": "a", "hits": 1, "time": 1}), "there is no column querry"),
+            (json!({"kind": "search", "hits": 1, "time": 1}), "there is no query"),
+            (json!({"kind": "search", "query": "a", "time": 1}), "there are no hits"),
+            (json!({"kind": "search", "query": "a", "hits": "", "time": 1}), "there are no hits"),
         ] {
             let wrong = of(row).expect_err("wrong");
             assert!(wrong.contains(expected), "{wrong} for {expected}");

@@ -61,6 +61,11 @@ pub fn check(meta: &MetaState, name: &IndexName, wanted: &[Link]) -> Result<()> 
         if wanted[..number].iter().any(|earlier| earlier.name == *replica) {
             return Err(Error::invalid(format!("replicas names {replica} more than once")));
         }
+        if meta.suggestions.contains_key(replica) {
+            return Err(Error::invalid(format!(
+                "{replica} is a suggestions index: it cannot be a replica of {name}"
+            )));
+        }
         let Some(row) = meta.catalogue.get(replica) else { continue };
         if !row.replicas().is_empty() {
             return Err(Error::invalid(format!("{replica} has replicas: it cannot be a replica of {name}")));
@@ -130,11 +135,10 @@ pub async fn link(
             prepared: prepared.of(name),
         };
         let own = wanted.iter().map(|link| as_wanted(link, &link.name));
-        let of_parts =
-            prepared.names().filter(|name| name.partition().1.is_some()).filter_map(|partition| {
-                let link = wanted.iter().find(|link| link.name.as_str() == partition.partition().0)?;
-                Some(as_wanted(link, partition))
-            });
+        let of_parts = prepared.names().filter(|name| name.partition().1.is_some()).filter_map(|partition| {
+            let link = wanted.iter().find(|link| link.name.as_str() == partition.partition().0)?;
+            Some(as_wanted(link, partition))
+        });
         let replicas = own.chain(of_parts).collect();
         let set = MetaCommand::SetReplicas { name: name.clone(), incarnation: row.incarnation, replicas };
         let revision =

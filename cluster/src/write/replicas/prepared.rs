@@ -53,10 +53,8 @@ impl Prepared {
     }
     /// Where the replicas of a move's destination go on.
     pub fn moved(&self) -> Vec<Moved> {
-        let moved = |(name, life): (&IndexName, &Life)| Moved {
-            name: name.clone(),
-            incarnation: life.incarnation,
-        };
+        let moved =
+            |(name, life): (&IndexName, &Life)| Moved { name: name.clone(), incarnation: life.incarnation };
         self.lives.iter().map(moved).collect()
     }
     /// The task of settings that one of them is still being rebuilt for.

@@ -1,6 +1,7 @@
 //! Does a link hold when the node died between the catalogue's half of it and the group's?
 
 use super::*;
+use crate::clock::write_deadline;
 use crate::lifecycle::crash_copy::copy_folder;
 use crate::lifecycle::join;
 use crate::lifecycle::running::{self, Running};

@@ -298,7 +298,7 @@ pub static ROWS: &[Row] = &[
     row("facets", Query, List(|p| &mut p.facets), "[]", "Facets whose values are counted; `*` means all."),
     row("maxValuesPerFacet", Both, Target::Query("integer greater than or equal to 0", query::max_values_per_facet), "100", "Values shown of each facet, at most 1000.").shown(),
     row("sortFacetValuesBy", Both, Target::Query("one of \"count\", \"alpha\"", query::sort_facet_values_by), "\"count\"", "Order of facet values."),
-    row("facetingAfterDistinct", Query, Flag(|p| &mut p.faceting_after_distinct), "false", "Counts groups instead of records."),
+    row("facetingAfterDistinct", Query, Flag(|p| &mut p.faceting_after_distinct), "false", "Counts what distinct keeps instead of all records."),
     row("maxFacetHits", Both, Count(1, 100, |p| &mut p.max_facet_hits), "10", "Values that a facet search shows."),
     row("attributeForDistinct", Settings, Index("string", index::attribute_for_distinct), "null", "Attribute whose equal values form a group.").shapes().of_primary(),
     row("distinct", Both, Target::Query("boolean or integer between 0 and 4", query::distinct), "0", "Records shown of each group; 0 does not group."),
