@@ -14,7 +14,7 @@ use crate::status::{Status, StatusCell};
 use actix::prelude::*;
 use quorate_model::GroupId;
 use quorate_store::space::Room;
-use rustc_hash::FxHashMap;
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -38,7 +38,8 @@ pub(crate) struct RaftActor {
     pub(crate) begun: Instant,
     /// What is in memory cannot be used any more.
     pub(crate) has_failed: bool,
-    pub(crate) replies: FxHashMap<RequestId, Reply>,
+    /// Those that wait for an answer, the oldest first, with the time they came.
+    pub(crate) replies: BTreeMap<RequestId, (Instant, Reply)>,
     pub(crate) next_id: RequestId,
     pub(crate) ticks: u64,
     /// The change of members that is shown.
@@ -81,6 +82,7 @@ impl RaftActor {
     fn look_around(&mut self) {
         self.ticks += 1;
         self.show_members();
+        self.status.left.leave(self.replies.len(), self.replies.values().next().map(|(came, _)| *came));
         if self.ticks.is_multiple_of(10) {
             metrics().of_group(self.group, &self.status.load());
         }
@@ -182,7 +184,7 @@ impl RaftActor {
 
     fn answer(&mut self, id: RequestId, answer: Answer) {
         // A caller that has gone away needs no answer.
-        match (self.replies.remove(&id), answer) {
+        match (self.replies.remove(&id).map(|(_, reply)| reply), answer) {
             (Some(Reply::Proposal(reply)), Answer::Proposal(result)) => drop(reply.send(result)),
             (Some(Reply::Barrier(reply)), Answer::Barrier(result)) => drop(reply.send(result)),
             (Some(Reply::Confirmation(reply)), Answer::Confirmation(result)) => drop(reply.send(result)),
@@ -247,7 +249,7 @@ impl Handler<Request> for RaftActor {
             | Input::TellCommit
             | Input::Campaign => return,
         }
-        self.replies.insert(self.next_id, reply);
+        self.replies.insert(self.next_id, (Instant::now(), reply));
         self.handle_input(input, ctx);
     }
 }

@@ -12,7 +12,8 @@ use actix::prelude::*;
 use parking_lot::Mutex;
 use quorate_model::GroupId;
 use quorate_store::space::Room;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -150,7 +151,7 @@ impl RaftHost {
             tick: Duration::from_millis(self.options.tick_ms),
             begun: self.begun,
             has_failed: false,
-            replies: FxHashMap::default(),
+            replies: BTreeMap::new(),
             next_id: first_id(),
             ticks: 0,
             shown_members: 0,

@@ -36,6 +36,7 @@ mod metrics;
 mod ports;
 pub mod recovery;
 mod status;
+mod waiting;
 
 pub use effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Leadership, MemberChange, MembersError, ProposeError,
@@ -49,3 +50,4 @@ pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
 pub use ports::{CommitSink, NoPeers, Outbox};
 pub use status::{Membership, Progress, StateCopy, Status};
+pub use waiting::ConsensusStatus;

@@ -18,6 +18,8 @@ const LONG: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActorKind {
+    /// It has the members of a group agree on what comes next.
+    Consensus,
     /// It applies what a group has committed.
     #[default]
     Apply,
@@ -29,10 +31,12 @@ pub enum ActorKind {
 
 impl ActorKind {
     /// All of them.
-    pub const ALL: [ActorKind; 3] = [ActorKind::Apply, ActorKind::Shard, ActorKind::UserMapping];
+    pub const ALL: [ActorKind; 4] =
+        [ActorKind::Consensus, ActorKind::Apply, ActorKind::Shard, ActorKind::UserMapping];
     /// As the metrics and the JSON spell it.
     pub fn name(self) -> &'static str {
         match self {
+            ActorKind::Consensus => "consensus",
             ActorKind::Apply => "apply",
             ActorKind::Shard => "shard",
             ActorKind::UserMapping => "user-mapping",
@@ -116,22 +120,29 @@ impl NodeContext {
         reports.extend(shards.into_iter().map(|(incarnation, status)| self.of_shard(incarnation, status)));
         reports
     }
+    /// How the consensus of each group is. Cost: a lock for each.
+    pub fn consensus_reports(&self) -> Vec<ActorReport> {
+        self.groups().all().iter().map(|group| of_consensus(group)).collect()
+    }
     /// What waits for the actors of each kind. Cost: a lock for each.
-    pub fn actor_totals(&self) -> [(ActorKind, ActorTotals); 3] {
+    pub fn actor_totals(&self) -> [(ActorKind, ActorTotals); 4] {
         let now = Instant::now();
         let mut totals = ActorKind::ALL.map(|kind| (kind, ActorTotals::default()));
         for group in self.groups().all() {
+            let consensus = group.raft.consensus();
+            let bytes = consensus.queued_bytes as usize;
+            totals[0].1.add(consensus.queued, bytes, consensus.head_age, consensus.last_error.is_some());
             let status = group.inbox.status(now);
-            totals[0].1.add(status.queued, status.queued_bytes, status.head_age, group.halt.is_set());
+            totals[1].1.add(status.queued, status.queued_bytes, status.head_age, group.halt.is_set());
         }
         for (_, status) in self.node().shard_statuses() {
             let is_failing = status.failures > 0;
-            totals[1].1.add(status.queued, status.queued_bytes, status.head_age, is_failing);
+            totals[2].1.add(status.queued, status.queued_bytes, status.head_age, is_failing);
         }
         if let Some(report) = self.mapping_report().left() {
             let head_age = Duration::from_millis(report.head_age_ms);
             let is_failing = report.queued > 0 && report.last_error.is_some();
-            totals[2].1.add(report.queued as usize, 0, head_age, is_failing);
+            totals[3].1.add(report.queued as usize, 0, head_age, is_failing);
         }
         totals
     }
@@ -150,14 +161,31 @@ impl NodeContext {
     }
 }
 
+fn name_of(group: GroupId) -> String {
+    match group {
+        GroupId::META => "meta".to_owned(),
+        id => id.to_string(),
+    }
+}
+
+fn of_consensus(group: &Group) -> ActorReport {
+    let status = group.raft.consensus();
+    ActorReport {
+        kind: ActorKind::Consensus,
+        of: name_of(group.id),
+        queued: status.queued as u64,
+        queued_bytes: status.queued_bytes,
+        head_age_ms: status.head_age.as_millis() as u64,
+        waits_for: status.waits_for.to_owned(),
+        last_error: status.last_error.map(str::to_owned),
+    }
+}
+
 fn of_group(group: &Group, now: Instant) -> ActorReport {
     let status = group.inbox.status(now);
     ActorReport {
         kind: ActorKind::Apply,
-        of: match group.id {
-            GroupId::META => "meta".to_owned(),
-            id => id.to_string(),
-        },
+        of: name_of(group.id),
         queued: status.queued as u64,
         queued_bytes: status.queued_bytes as u64,
         head_age_ms: status.head_age.as_millis() as u64,

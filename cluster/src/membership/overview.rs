@@ -350,7 +350,7 @@ fn node_view(
         warnings: said.map(|it| it.warnings.clone()).unwrap_or_default(),
         queries: said.map(|it| it.queries.clone()).unwrap_or_default(),
         panics: said.map_or(0, |it| it.panics),
-        actors: said.map(|it| it.actors.clone()).unwrap_or_default(),
+        actors: said.map(|it| [&it.consensus[..], &it.actors].concat()).unwrap_or_default(),
         replicas: said.map_or(0, |it| it.replicas.len()),
         leads: 0,
     }

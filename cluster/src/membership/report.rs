@@ -53,8 +53,10 @@ pub struct NodeReport {
     pub silent_s: BTreeMap<NodeId, u64>,
     /// Nodes with empty folders that want the places of others.
     pub claims: Vec<Claim>,
-    /// How its actors are.
+    /// How its actors are, those of consensus apart: earlier programs do not know of that kind and would not read the rest.
     pub actors: Vec<ActorReport>,
+    /// How the consensus of each of its groups is.
+    pub consensus: Vec<ActorReport>,
 }
 
 /// How far one replica is.
@@ -208,6 +210,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
         silent_s: silent_s(context),
         claims: context.claims().waiting(),
         actors: context.actor_reports(),
+        consensus: context.consensus_reports(),
     }
 }
 
