@@ -9,11 +9,11 @@ use crate::routes::BodyKind::{Entries, Events, Lines, Records, Search, Several};
 use crate::routes::Verb::{self, Delete, Get, Post, Put};
 use crate::routes::{Argument, Need, Route, Router, Work, choice, count, flag, text};
 use crate::{
-    admin, analytics, clusters, dictionaries, documents, indices, insights, keys, logs, objects, openapi,
-    operations, recommend, search, settings, sources, suggestions, tasks,
+    admin, analytics, clusters, dictionaries, indices, insights, keys, logs, objects, openapi, operations,
+    recommend, resources, search, settings, sources, suggestions, tasks,
 };
 use futures_util::future::LocalBoxFuture;
-use quorate_model::DocumentKind::{Rules, Synonyms};
+use quorate_model::ResourceKind::{Rules, Synonyms};
 use quorate_model::{Acl, Error, ErrorKind, Result};
 use quorate_wire::analytics::Endpoint;
 use quorate_wire::schema as body;
@@ -188,17 +188,17 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Get, "/1/indexes", Need::Right(Acl::ListIndexes), handler!(indices::list))
         .says("Lists indices").with(&[PAGE, HITS_PER_PAGE]).gives::<body::IndexList>(200),
     // C§11 synonyms
-    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::save_synonym))
+    row(Put, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(resources::save_synonym))
         .says("Saves a synonym").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::SynonymDocument>().gives::<body::SavedSynonym>(200),
-    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(documents::save_many, Synonyms)).body(Records)
+    row(Post, "/1/indexes/{indexName}/synonyms/batch", EDIT, handler!(resources::save_many, Synonyms)).body(Records)
         .says("Saves synonyms").with(&[FORWARD, FORWARD_EARLIER, flag("replaceExistingSynonyms", "Deletes all others.")]).takes::<body::SynonymDocuments>().gives::<body::Updated>(200),
-    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, handler!(documents::get, Synonyms))
+    row(Get, "/1/indexes/{indexName}/synonyms/{objectID}", SETTINGS, handler!(resources::get, Synonyms))
         .says("Reads a synonym").gives::<body::SynonymDocument>(200),
-    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, handler!(documents::clear, Synonyms))
+    row(Post, "/1/indexes/{indexName}/synonyms/clear", EDIT, handler!(resources::clear, Synonyms))
         .says("Deletes all synonyms").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Updated>(200),
-    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(documents::delete, Synonyms))
+    row(Delete, "/1/indexes/{indexName}/synonyms/{objectID}", EDIT, handler!(resources::delete, Synonyms))
         .says("Deletes a synonym").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Deleted>(200),
-    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(documents::search, Synonyms)).body(Search).is(Work::Read)
+    row(Post, "/1/indexes/{indexName}/synonyms/search", SETTINGS, handler!(resources::search, Synonyms)).body(Search).is(Work::Read)
         .says("Searches synonyms").with(SYNONYM_SEARCH).takes::<body::SynonymSearch>().gives::<body::SynonymsFound>(200),
     // C§13.1 keys
     row(Post, "/1/keys", ADMIN, handler!(keys::create)).body(Search)
@@ -226,17 +226,17 @@ pub static ROUTES: &[Route<Handler>] = &[
     row(Delete, "/1/indexes/{indexName}/keys/{key}", ADMIN, handler!(keys::delete_of_index))
         .says("Deletes a key for an index alone").gives::<body::DeletedAt>(200),
     // C§10 rules
-    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::save_rule))
+    row(Put, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(resources::save_rule))
         .says("Saves a rule").with(&[FORWARD, FORWARD_EARLIER]).takes::<body::RuleDocument>().gives::<body::UpdatedObject>(200),
-    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(documents::save_many, Rules)).body(Records)
+    row(Post, "/1/indexes/{indexName}/rules/batch", EDIT, handler!(resources::save_many, Rules)).body(Records)
         .says("Saves rules").with(&[FORWARD, FORWARD_EARLIER, flag("clearExistingRules", "Deletes all others.")]).takes::<body::RuleDocuments>().gives::<body::Updated>(200),
-    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, handler!(documents::get, Rules))
+    row(Get, "/1/indexes/{indexName}/rules/{objectID}", SETTINGS, handler!(resources::get, Rules))
         .says("Reads a rule").gives::<body::RuleDocument>(200),
-    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(documents::delete, Rules))
+    row(Delete, "/1/indexes/{indexName}/rules/{objectID}", EDIT, handler!(resources::delete, Rules))
         .says("Deletes a rule").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Deleted>(200),
-    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, handler!(documents::clear, Rules))
+    row(Post, "/1/indexes/{indexName}/rules/clear", EDIT, handler!(resources::clear, Rules))
         .says("Deletes all rules").with(&[FORWARD, FORWARD_EARLIER]).gives::<body::Updated>(200),
-    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(documents::search, Rules)).body(Search).is(Work::Read)
+    row(Post, "/1/indexes/{indexName}/rules/search", SETTINGS, handler!(resources::search, Rules)).body(Search).is(Work::Read)
         .says("Searches rules").with(RULE_SEARCH).takes::<body::RuleSearch>().gives::<body::RulesFound>(200),
     // C§12.1 dictionaries
     row(Post, "/1/dictionaries/{dictionaryName}/batch", EDIT, handler!(dictionaries::batch)).body(Entries)
@@ -306,15 +306,15 @@ pub static ROUTES: &[Route<Handler>] = &[
     // C§17 recommend
     row(Post, "/1/indexes/*/recommendations", SEARCH, handler!(recommend::post)).query().body(Several)
         .says("Recommends what goes with a record, or is trending").takes::<body::RecommendCall>().gives::<body::RecommendAnswer>(200),
-    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, handler!(documents::recommend::save_many)).body(Records)
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/batch", EDIT, handler!(resources::recommend::save_many)).body(Records)
         .says("Saves rules of a model of recommendations").with(&[flag("clearExistingRules", "Deletes all others.")]).takes::<body::RecommendRuleDocuments>().gives::<body::Updated>(200),
-    row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, handler!(documents::recommend::get))
+    row(Get, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", SETTINGS, handler!(resources::recommend::get))
         .says("Reads a rule of a model of recommendations").gives::<body::RecommendRuleDocument>(200),
-    row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, handler!(documents::recommend::delete))
+    row(Delete, "/1/indexes/{indexName}/{model}/recommend/rules/{objectID}", EDIT, handler!(resources::recommend::delete))
         .says("Deletes a rule of a model of recommendations").gives::<body::Deleted>(200),
-    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, handler!(documents::recommend::search)).body(Search).is(Work::Read)
+    row(Post, "/1/indexes/{indexName}/{model}/recommend/rules/search", SETTINGS, handler!(resources::recommend::search)).body(Search).is(Work::Read)
         .says("Searches rules of a model of recommendations").with(RECOMMEND_RULE_SEARCH).takes::<body::RecommendRuleSearch>().gives::<body::RecommendRulesFound>(200),
-    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, handler!(documents::recommend::task)).is(Work::Either)
+    row(Get, "/1/indexes/{indexName}/{model}/task/{taskID}", EDIT, handler!(resources::recommend::task)).is(Work::Either)
         .says("Says whether readers see what a write has changed").gives::<body::Task>(200),
     // C§18 insights
     row(Post, "/1/events", SEARCH, handler!(insights::add)).body(Events)

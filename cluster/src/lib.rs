@@ -63,7 +63,7 @@ pub use quorate_node::chains::normalized as counted_query;
 pub use quorate_node::page::After as AfterRow;
 pub use quorate_node::rows::Row as EventRow;
 pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};
-pub use quorate_node::{Payer, RawDocument, let_short_work_go_first};
+pub use quorate_node::{Payer, RawResource, let_short_work_go_first};
 pub use read::health::Health;
 pub use service::Service;
 pub use types::{
@@ -72,4 +72,4 @@ pub use types::{
     RowsPage, UnheardNode,
 };
 pub use write::Reach;
-pub use write::document_changes::DocumentChange;
+pub use write::resource_changes::ResourceChange;

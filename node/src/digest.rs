@@ -1,12 +1,12 @@
 //! Do two replicas of an index hold the same? Hashes of its records, settings, synonyms and rules, whatever segments they lie in.
 
-use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::index::IndexState;
 use crate::ops::Incarnation;
+use crate::resources::Resources;
 use crate::set_digest::Digest;
 use quorate_engine::index::{Segment, ShardView};
-use quorate_model::{DocumentKind, Settings};
+use quorate_model::{ResourceKind, Settings};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,17 +40,17 @@ pub struct PinnedIndex {
 impl PinnedIndex {
     pub(crate) fn of(state: &Arc<IndexState>) -> Result<PinnedIndex> {
         let shard = state.shard_view()?;
-        Ok(Self::new(state, shard, &state.settings.load(), &state.documents.load()))
+        Ok(Self::new(state, shard, &state.settings.load(), &state.resources.load()))
     }
     /// An index with what it held at some other moment.
     pub(crate) fn new(
         state: &IndexState,
         shard: Arc<ShardView>,
         settings: &Settings,
-        documents: &Documents,
+        resources: &Resources,
     ) -> PinnedIndex {
         let (incarnation, folder) = (state.incarnation, state.folder.clone());
-        PinnedIndex { incarnation, folder, shard, small: without_records(settings, documents) }
+        PinnedIndex { incarnation, folder, shard, small: without_records(settings, resources) }
     }
     /// Recomputes the checksums of its files. `pace` as in [`Self::digest`]. Errors: `Engine` when one is damaged. Cost: one pass
     /// over the files.
@@ -90,16 +90,16 @@ fn records(segment: &Segment, pace: &mut impl FnMut(u64)) -> Digest {
     digest
 }
 
-fn without_records(own: &Settings, documents: &Documents) -> IndexDigest {
+fn without_records(own: &Settings, resources: &Resources) -> IndexDigest {
     let of_kind = |kind| {
         let mut digest = Digest::default();
-        for (id, document) in documents.saved(kind) {
+        for (id, document) in resources.saved(kind) {
             digest.add(id.as_bytes(), document.as_bytes());
         }
         digest
     };
-    let mut rules = of_kind(DocumentKind::Rules);
-    for (model, of_model) in &documents.recommend {
+    let mut rules = of_kind(ResourceKind::Rules);
+    for (model, of_model) in &resources.recommend {
         for (id, rule) in of_model.iter() {
             // no objectID holds the byte between the two
             rules.add(format!("{model}\0{id}").as_bytes(), rule.document.as_bytes());
@@ -107,7 +107,7 @@ fn without_records(own: &Settings, documents: &Documents) -> IndexDigest {
     }
     IndexDigest {
         settings: settings(own),
-        synonyms: of_kind(DocumentKind::Synonyms),
+        synonyms: of_kind(ResourceKind::Synonyms),
         rules,
         ..IndexDigest::default()
     }

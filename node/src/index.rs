@@ -5,11 +5,11 @@ mod row;
 pub use row::{IndexRow, IndexStats};
 
 use crate::dictionaries::SharedDictionaries;
-use crate::documents::Documents;
 use crate::error::{Error, Result};
 use crate::log_place::LogPlace;
 use crate::ops::Incarnation;
 use crate::progress::Progress;
+use crate::resources::Resources;
 use crate::shard::{ShardHandle, ShardQueue};
 use crate::virtual_configuration::VirtualConfiguration;
 use arc_swap::{ArcSwap, ArcSwapOption};
@@ -38,21 +38,21 @@ pub struct IndexView {
     pub shard: Arc<ShardView>,
 }
 
-/// What queries use of the documents of an index, and what it was made of.
+/// What queries use of the resources of an index, and what it was made of.
 #[derive(Debug)]
 struct Compiled {
-    documents: Arc<Documents>,
+    resources: Arc<Resources>,
     configuration: Configuration,
 }
 impl Compiled {
-    fn is_of(&self, documents: &Documents, schema: &Schema) -> bool {
-        Arc::ptr_eq(&self.documents.rules, &documents.rules)
-            && Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
+    fn is_of(&self, resources: &Resources, schema: &Schema) -> bool {
+        Arc::ptr_eq(&self.resources.rules, &resources.rules)
+            && Arc::ptr_eq(&self.resources.synonyms, &resources.synonyms)
             && self.configuration.schema.is(schema)
     }
     /// Synonyms are analysed as settings say, whatever dictionaries there are.
-    fn has_synonyms_of(&self, documents: &Documents, schema: &Schema) -> bool {
-        Arc::ptr_eq(&self.documents.synonyms, &documents.synonyms)
+    fn has_synonyms_of(&self, resources: &Resources, schema: &Schema) -> bool {
+        Arc::ptr_eq(&self.resources.synonyms, &resources.synonyms)
             && Arc::ptr_eq(self.configuration.settings(), schema.settings())
     }
 }
@@ -69,7 +69,7 @@ pub struct IndexState {
     /// The settings as of the last applied command; the view may still show older ones.
     pub settings: ArcSwap<Settings>,
     /// Synonyms and rules as of the last applied command; the view shows them from the same moment on.
-    pub documents: ArcSwap<Documents>,
+    pub resources: ArcSwap<Resources>,
     /// The dictionaries of the node.
     dictionaries: SharedDictionaries,
     /// The schema that reads were shown last.
@@ -120,7 +120,7 @@ impl IndexState {
             dictionaries: SharedDictionaries::default(),
             shown: ArcSwap::from_pointee(Schema::from(settings.clone())),
             settings: ArcSwap::new(settings),
-            documents: ArcSwap::default(),
+            resources: ArcSwap::default(),
             build_ms: AtomicU64::new(0),
             rebuild: Mutex::default(),
             is_deferred: AtomicBool::new(false),
@@ -237,41 +237,41 @@ impl IndexState {
         }
     }
     /// Keeps other synonyms and rules and shows them with the current records.
-    pub(crate) fn publish_documents(&self, documents: Documents) {
+    pub(crate) fn publish_resources(&self, resources: Resources) {
         let _one_at_a_time = self.activation.lock();
-        self.documents.store(Arc::new(documents));
+        self.resources.store(Arc::new(resources));
         if let Some(view) = self.view.load_full() {
             let configuration = self.configuration(view.configuration.schema.clone());
             self.view.store(Some(Arc::new(IndexView { configuration, shard: view.shard.clone() })));
         }
     }
-    /// What is in force with the settings of this schema, and with the newest dictionaries. Documents are compiled when they
+    /// What is in force with the settings of this schema, and with the newest dictionaries. Resources are compiled when they
     /// or the settings have changed, rules with the dictionaries, too.
     pub(crate) fn configuration(&self, schema: Schema) -> Configuration {
         let schema = match self.dictionaries.are_in(&schema) {
             true => schema,
             false => Schema::new(schema.settings().clone(), self.dictionaries.newest()),
         };
-        let documents = self.documents.load_full();
+        let resources = self.resources.load_full();
         let mut compiled = self.compiled.lock();
         if let Some(known) = &*compiled
-            && known.is_of(&documents, &schema)
+            && known.is_of(&resources, &schema)
         {
-            let recommend_rules = documents.recommend.clone();
+            let recommend_rules = resources.recommend.clone();
             return Configuration { recommend_rules, ..known.configuration.clone() };
         }
-        let synonyms = || documents.synonyms.values();
-        let same_synonyms = compiled.as_ref().filter(|known| known.has_synonyms_of(&documents, &schema));
+        let synonyms = || resources.synonyms.values();
+        let same_synonyms = compiled.as_ref().filter(|known| known.has_synonyms_of(&resources, &schema));
         let same_synonyms = same_synonyms.map(|known| known.configuration.synonyms.clone());
         let compile = || Arc::new(SynonymSet::new(&schema, synonyms().map(|synonym| &**synonym)));
         let configuration = Configuration {
-            rules: Arc::new(RuleSet::new(documents.rules.values(), synonyms(), &schema)),
+            rules: Arc::new(RuleSet::new(resources.rules.values(), synonyms(), &schema)),
             synonyms: same_synonyms.unwrap_or_else(compile),
-            recommend_rules: documents.recommend.clone(),
+            recommend_rules: resources.recommend.clone(),
             relevant_sort: None,
             schema,
         };
-        *compiled = Some(Compiled { documents, configuration: configuration.clone() });
+        *compiled = Some(Compiled { resources, configuration: configuration.clone() });
         configuration
     }
     /// Ends the shard's thread without keeping what is not durable: what a crash does.

@@ -5,7 +5,6 @@
 
 pub mod dictionaries;
 pub mod digest;
-pub mod documents;
 pub mod error;
 mod event_checks;
 mod event_digest;
@@ -23,6 +22,7 @@ pub mod payer;
 pub mod pins;
 pub mod progress;
 mod recommend;
+pub mod resources;
 pub mod search;
 mod set_digest;
 pub mod shard;
@@ -37,7 +37,6 @@ mod writers;
 
 pub use dictionaries::{SharedDictionaries, Told};
 pub use digest::{IndexDigest, PinnedIndex, verify_file};
-pub use documents::Documents;
 pub use error::{Error, Error as NodeError, Result};
 pub use event_checks::{UnreadableEvents, accept_lost_events, event_files};
 pub use event_digest::{EventsDigest, EventsPin, RowsDigest};
@@ -47,7 +46,7 @@ pub use index::{IndexState, IndexStats, IndexView};
 pub use machine::{Fences, LogPosition, PlacementMachine};
 pub use models::{Installed, Made, Making, ModelKey, ModelState};
 pub use node::{Node, NodeOptions, RebuildFigures};
-pub use ops::{Follower, Incarnation, IndexCommand, RawDocument, ReplicaKind};
+pub use ops::{Follower, Incarnation, IndexCommand, RawResource, ReplicaKind};
 pub use payer::Payer;
 pub use pins::{GroupPin, Held};
 pub use quorate_engine::index::{LevelInForce, let_short_work_go_first, lower_priority};
@@ -57,6 +56,7 @@ pub use quorate_insights::neighbours::{
 };
 pub use quorate_insights::store::{Batch, EventView};
 pub use quorate_insights::{analytics, chains, page, rows, segment, suggestions};
+pub use resources::Resources;
 pub use search::{ReadRights, SearchPool, Turn};
 pub use set_digest::Digest;
 pub use shard::{Pace, ShardStatus};

@@ -5,10 +5,10 @@
 //! ends in the same state, is a table in `node/DECISIONS.md`.
 
 mod dictionaries;
-mod documents;
 mod fences;
 mod links;
 mod models;
+mod resources;
 mod sent;
 mod snapshot;
 
@@ -276,11 +276,11 @@ impl PlacementMachine {
         match command {
             IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
             IndexCommand::Settings { index, changes, replace } => self.settings(at, index, &changes, replace),
-            IndexCommand::SaveDocuments { index, kind, documents, replace } => {
-                self.save_documents(at, index, kind, documents, replace)
+            IndexCommand::SaveResources { index, kind, resources, replace } => {
+                self.save_resources(at, index, kind, resources, replace)
             }
-            IndexCommand::DeleteDocument { index, kind, object_id } => {
-                self.delete_document(at, index, kind, &object_id)
+            IndexCommand::DeleteResource { index, kind, object_id } => {
+                self.delete_resource(at, index, kind, &object_id)
             }
             IndexCommand::Copy { from, to } => self.copy(at, from, to),
             IndexCommand::Drop { index } => self.drop_index(at, index),
@@ -407,7 +407,7 @@ impl PlacementMachine {
         tracing::debug!(from, to, "copied an index");
         let state = IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms);
         let state = Arc::new(state.going_by(&self.node.dictionaries));
-        self.copy_documents(from, &state);
+        self.copy_resources(from, &state);
         self.insert_new(&state);
         if state.files_differ()? {
             // the source is being rebuilt
@@ -460,7 +460,7 @@ impl PlacementMachine {
         self.changes.delete(rows::by_number(rows::STATE, index));
         match self.node.remove(index) {
             Some(state) => {
-                self.drop_documents(&state);
+                self.drop_resources(&state);
                 self.empty_folder(&state)
             }
             None => Ok(()),

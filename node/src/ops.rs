@@ -11,7 +11,7 @@ use crate::models::key::ModelKey;
 use quorate_model::event::{CountedSearch, Event};
 use quorate_model::level::{self, FIRST};
 use quorate_model::settings::replica;
-use quorate_model::{DocumentKind, RecordOp, UserId};
+use quorate_model::{RecordOp, ResourceKind, UserId};
 use serde::{Deserialize, Serialize};
 
 /// Identifies one life of an index: a name that is deleted and made again, or moved over, has another one.
@@ -21,7 +21,7 @@ pub type Incarnation = u64;
 
 /// A synonym or a rule as it is saved.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RawDocument {
+pub struct RawResource {
     /// Its id.
     pub object_id: String,
     /// A raw JSON object with that id.
@@ -87,22 +87,22 @@ pub enum IndexCommand {
     /// Saves synonyms or rules. One with the id of another one replaces it, the last of a list wins.
     ///
     /// A change that would leave more of them than an index may have is none.
-    SaveDocuments {
+    SaveResources {
         /// The index.
         index: Incarnation,
         /// Which.
-        kind: DocumentKind,
+        kind: ResourceKind,
         /// What to save.
-        documents: Vec<RawDocument>,
+        resources: Vec<RawResource>,
         /// Drops all earlier ones of the kind first.
         replace: bool,
     },
     /// Removes a synonym or a rule; a missing one is no error.
-    DeleteDocument {
+    DeleteResource {
         /// The index.
         index: Incarnation,
         /// Which.
-        kind: DocumentKind,
+        kind: ResourceKind,
         /// Its id.
         object_id: String,
     },
@@ -197,7 +197,7 @@ pub enum Content<'a> {
     /// A settings document.
     Settings(&'a [u8]),
     /// Synonyms or rules.
-    Documents(DocumentKind, &'a [RawDocument]),
+    Resources(ResourceKind, &'a [RawResource]),
     /// What follows an index.
     Followers(&'a [Follower]),
     /// Events.
@@ -234,12 +234,12 @@ impl IndexCommand {
                 is_replayed: true,
                 ..holding(4, Content::Commands(commands))
             },
-            IndexCommand::SaveDocuments { index: _, kind, documents, replace: _ } => Row {
+            IndexCommand::SaveResources { index: _, kind, resources, replace: _ } => Row {
                 level: level::of_kind(*kind),
                 may_fail: true,
-                ..holding(5, Content::Documents(*kind, documents))
+                ..holding(5, Content::Resources(*kind, resources))
             },
-            IndexCommand::DeleteDocument { index: _, kind, object_id } => {
+            IndexCommand::DeleteResource { index: _, kind, object_id } => {
                 Row { level: level::of_kind(*kind), ..holding(6, Content::Names(object_id.len())) }
             }
             IndexCommand::Replicas { followers, .. } => {
@@ -272,8 +272,8 @@ impl IndexCommand {
     pub fn forwarded_index(&mut self) -> Option<&mut Incarnation> {
         match self {
             IndexCommand::Settings { index, .. }
-            | IndexCommand::SaveDocuments { index, .. }
-            | IndexCommand::DeleteDocument { index, .. } => Some(index),
+            | IndexCommand::SaveResources { index, .. }
+            | IndexCommand::DeleteResource { index, .. } => Some(index),
             IndexCommand::Records { .. }
             | IndexCommand::Copy { .. }
             | IndexCommand::Drop { .. }
@@ -324,11 +324,11 @@ mod tests {
         let expected =
             IndexCommand::Settings { index: TO, changes: r#"{"hitsPerPage":7}"#.into(), replace: false };
         assert_eq!(of_virtual, Some(expected));
-        let kind = DocumentKind::Synonyms;
+        let kind = ResourceKind::Synonyms;
         let mut forwarded = [
             settings(changes),
-            IndexCommand::SaveDocuments { index: 1, kind, documents: vec![], replace: true },
-            IndexCommand::DeleteDocument { index: 1, kind, object_id: "s".into() },
+            IndexCommand::SaveResources { index: 1, kind, resources: vec![], replace: true },
+            IndexCommand::DeleteResource { index: 1, kind, object_id: "s".into() },
         ];
         for command in &mut forwarded {
             let given = command.forwarded(TO, ReplicaKind::Standard).expect("it is forwarded");

@@ -6,12 +6,12 @@
 //! replayed: it is not known what it held.
 
 use crate::digest::{IndexDigest, PinnedIndex};
-use crate::documents::Documents;
 use crate::error::Result;
 use crate::event_digest::EventsPin;
 use crate::index::IndexState;
 use crate::log_place::LogPlace;
 use crate::ops::Incarnation;
+use crate::resources::Resources;
 use crate::shared::Shared;
 use crossbeam_channel::Receiver;
 use quorate_engine::index::ShardView;
@@ -38,7 +38,7 @@ pub struct GroupPin {
 struct IndexPin {
     state: Arc<IndexState>,
     settings: Arc<Settings>,
-    documents: Arc<Documents>,
+    resources: Arc<Resources>,
     records: Records,
 }
 
@@ -96,12 +96,12 @@ impl IndexPin {
             Some(None) => Records::Resting(state.progress.last_ticket()),
             None => Records::Unknown,
         };
-        let (settings, documents) = (state.settings.load_full(), state.documents.load_full());
-        IndexPin { state, settings, documents, records }
+        let (settings, resources) = (state.settings.load_full(), state.resources.load_full());
+        IndexPin { state, settings, resources, records }
     }
     fn look(self, node: &Shared, through: u64, pace: &mut impl FnMut(u64)) -> Result<Held> {
         let Some(shard) = self.shard(node, through)? else { return Ok(Held::Unknown) };
-        let pinned = PinnedIndex::new(&self.state, shard, &self.settings, &self.documents);
+        let pinned = PinnedIndex::new(&self.state, shard, &self.settings, &self.resources);
         pinned.verify(pace)?;
         Ok(Held::Known(pinned.digest(pace)))
     }

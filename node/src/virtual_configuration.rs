@@ -1,6 +1,6 @@
 //! Which configuration has a virtual replica over that of its primary, and what was it made of?
 
-use crate::documents::Documents;
+use crate::resources::Resources;
 use quorate_engine::{Configuration, Schema};
 use quorate_model::Settings;
 use std::sync::Arc;
@@ -10,6 +10,6 @@ use std::sync::Arc;
 pub(crate) struct VirtualConfiguration {
     pub primary: Schema,
     pub own: Arc<Settings>,
-    pub documents: Arc<Documents>,
+    pub resources: Arc<Resources>,
     pub configuration: Configuration,
 }

@@ -15,11 +15,11 @@ impl IndexState {
     pub fn over(&self, primary: &IndexView) -> Result<IndexView> {
         let shard = primary.shard.clone();
         let theirs = &primary.configuration.schema;
-        let (own, documents) = (self.settings.load_full(), self.documents.load_full());
+        let (own, resources) = (self.settings.load_full(), self.resources.load_full());
         if let Some(known) = &*self.virtual_configuration.load()
             && known.primary.is(theirs)
             && Arc::ptr_eq(&known.own, &own)
-            && Arc::ptr_eq(&known.documents, &documents)
+            && Arc::ptr_eq(&known.resources, &resources)
         {
             return Ok(IndexView { configuration: known.configuration.clone(), shard });
         }
@@ -36,7 +36,7 @@ impl IndexState {
         let virtual_configuration = VirtualConfiguration {
             primary: theirs.clone(),
             own,
-            documents,
+            resources,
             configuration: configuration.clone(),
         };
         self.virtual_configuration.store(Some(Arc::new(virtual_configuration)));

@@ -21,7 +21,7 @@ use std::fmt;
 /// `POST /1/indexes/{indexName}/batch`.
 pub async fn one_index(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let ops = read(call, Scope::PathIndex).await?;
+    let ops = read(call, Scope::PathIndex(index.clone())).await?;
     let ops = ops.into_iter().map(|(_, op)| op).collect();
     let receipt = call.write(&index, ops).await?;
     Ok(Reply::ok(batch_body(receipt.task_id, &receipt.object_ids)))
@@ -40,9 +40,10 @@ pub async fn many_indices(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// Where the index of an operation is named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Scope {
-    PathIndex,
+    /// In the path, for all of them.
+    PathIndex(IndexName),
     EachNamesIndex,
 }
 
@@ -124,8 +125,9 @@ impl Reader {
         let mut ops = Vec::with_capacity(items.len());
         let mut last: Option<IndexName> = None;
         for (position, item) in items.iter().enumerate() {
-            let index = self.index(item, &mut last)?;
-            ops.push((index, self.op(item, position as u64)?));
+            let position = position as u64;
+            let index = self.index(item, position, &mut last)?;
+            ops.push((index, self.op(item, position)?));
         }
         Ok(ops)
     }
@@ -139,12 +141,26 @@ impl Reader {
         Err(Error::forbidden("Method not allowed with this API key"))
     }
 
-    fn index(&self, item: &Item<'_>, last: &mut Option<IndexName>) -> Result<Option<IndexName>> {
-        if self.scope == Scope::PathIndex {
-            return Ok(None);
-        }
+    fn index(
+        &self,
+        item: &Item<'_>,
+        position: u64,
+        last: &mut Option<IndexName>,
+    ) -> Result<Option<IndexName>> {
         let name = item.index_name.as_ref().map(|name| name.0.as_ref());
-        let name = name.ok_or_else(|| Error::invalid("indexName is required in each operation"))?;
+        if let Scope::PathIndex(index) = &self.scope {
+            return match name.filter(|name| *name != index.as_str()) {
+                Some(other) => {
+                    let text = format!(
+                        "indexName is {} and not {index} in the operation at the position {position}: /1/indexes/*/batch takes operations on several indices",
+                        quorate_model::error::shortened(other)
+                    );
+                    Err(Error { position: Some(position), ..Error::invalid(text) })
+                }
+                None => Ok(None),
+            };
+        }
+        let name = name.ok_or_else(|| missing("indexName", position))?;
         if last.as_ref().is_none_or(|last| last.as_str() != name) {
             let index = IndexName::new(name)?;
             self.caller.check_index(index.as_str())?;
@@ -155,8 +171,9 @@ impl Reader {
 
     fn op(&self, item: &Item<'_>, position: u64) -> Result<CallerOp> {
         let action = item.action.as_ref().map(|action| action.0.as_ref());
-        let action = action.ok_or_else(|| Error::invalid("action is required in each operation"))?;
-        let action = BatchAction::parse(action)?;
+        let action = action.ok_or_else(|| missing("action", position))?;
+        let action =
+            BatchAction::parse(action).map_err(|error| Error { position: Some(position), ..error })?;
         self.check_right(action, item)?;
         let body = || item.body.map_or(&b"{}"[..], |body| body.get().as_bytes());
         let at = |error| at_position(error, position);
@@ -176,8 +193,7 @@ impl Reader {
             }
             BatchAction::AddObject | BatchAction::UpdateObject => {
                 if item.body.is_none() {
-                    let text = format!("body is required in the operation at the position {position}");
-                    return Err(Error { position: Some(position), ..Error::invalid(text) });
+                    return Err(missing("body", position));
                 }
                 let (object_id, record) = parse_record(body(), None, self.record_bytes_max).map_err(at)?;
                 if action == BatchAction::UpdateObject && object_id.is_none() {
@@ -210,7 +226,10 @@ impl Reader {
 }
 
 fn missing_id(position: u64) -> Error {
-    let error = Error::invalid(format!("objectID is required in the operation at the position {position}"));
+    missing("objectID", position)
+}
+fn missing(member: &str, position: u64) -> Error {
+    let error = Error::invalid(format!("{member} is required in the operation at the position {position}"));
     Error { position: Some(position), ..error }
 }
 

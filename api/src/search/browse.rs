@@ -53,7 +53,8 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
                 }
                 members.remove("params");
             }
-            members.entry("params").or_insert(Value::String(cursor.params));
+            let kept = not_repeated(cursor.params, &members);
+            members.entry("params").or_insert(Value::String(kept));
             Some(Place { page: cursor.page, order: cursor.order, after: cursor.after })
         }
     };
@@ -61,6 +62,16 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
     asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
     let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, presentation, at).await
+}
+
+/// The parameters of earlier calls without those that this one gives anew: beside them they would stand in every cursor once more.
+fn not_repeated(params: String, given: &Map<String, Value>) -> String {
+    let pairs = || form_urlencoded::parse(params.as_bytes());
+    if !pairs().any(|(name, _)| given.contains_key(&*name)) {
+        return params;
+    }
+    let kept = pairs().filter(|(name, _)| !given.contains_key(&**name));
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish()
 }
 
 /// Where a page begins.

@@ -345,6 +345,13 @@ async fn a_browse_goes_on_as_it_began_or_says_that_it_cannot() {
         let next = browse(body).await.success();
         assert_eq!((next["nbHits"].as_u64(), &next["hits"][0]["n"]), (Some(2), &json!(3)), "{next}");
     }
+    // as client 5 does it, with all parameters beside each cursor
+    let (mut cursors, mut asked) = (vec![], json!({"filters": "n > 0", "hitsPerPage": 1}));
+    while let Some(cursor) = browse(asked.clone()).await.success()["cursor"].as_str() {
+        cursors.push(cursor.len());
+        asked["cursor"] = json!(cursor);
+    }
+    assert!(cursors.len() == 3 && cursors.iter().all(|it| *it <= cursors[0] + 8), "{cursors:?}");
     let wider = browse(json!({"cursor": cursor, "params": "filters=n%3E1"})).await.success();
     assert_eq!(wider["nbHits"], 3, "what is repeated may change");
     for damaged in [&cursor[..cursor.len() - 2], &format!("{cursor}A")] {

@@ -6,13 +6,13 @@
 pub mod analytics;
 pub mod clusters;
 pub mod dictionaries;
-pub mod documents;
 pub mod error;
 pub mod indices;
 pub mod json;
 pub mod keys;
 pub mod logs;
 pub mod query;
+pub mod resources;
 pub mod schema;
 pub mod search;
 pub mod suggestions;

@@ -10,6 +10,7 @@ use crate::log_writer::Shared;
 use crate::mailbox::{Event, FromLog, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::metrics::metrics;
 use crate::ports::{CommitSink, Outbox};
+use crate::report::Left;
 use crate::status::{Status, StatusCell};
 use actix::prelude::*;
 use quorate_model::GroupId;
@@ -30,6 +31,8 @@ pub(crate) struct RaftActor {
     pub(crate) outbox: Arc<dyn Outbox>,
     pub(crate) log: Arc<Shared>,
     pub(crate) status: Arc<StatusCell>,
+    /// What it says of what waits for it.
+    pub(crate) left: Arc<Left>,
     /// What all groups of the node keep for members that lag, less while its disk fills up.
     pub(crate) kept: Arc<KeptLog>,
     pub(crate) room: Room,
@@ -82,7 +85,7 @@ impl RaftActor {
     fn look_around(&mut self) {
         self.ticks += 1;
         self.show_members();
-        self.status.left.leave(self.replies.len(), self.replies.values().next().map(|(came, _)| *came));
+        self.left.leave(self.replies.len(), self.replies.values().next().map(|(came, _)| *came));
         if self.ticks.is_multiple_of(10) {
             metrics().of_group(self.group, &self.status.load());
         }

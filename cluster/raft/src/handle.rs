@@ -8,6 +8,7 @@ use crate::effects::{
 use crate::log_writer::Shared;
 use crate::mailbox::{Event, Look, MAILBOX, Reply, Request, Shutdown};
 use crate::messages::{MessageError, PeerMessage};
+use crate::report::{ConsensusStatus, Left, status_of};
 use crate::status::{Membership, Status, StatusCell};
 use actix::prelude::*;
 use bytes::Bytes;
@@ -33,6 +34,7 @@ pub struct GroupHandle {
     pub(crate) group: GroupId,
     pub(crate) address: Addr<RaftActor>,
     pub(crate) status: Arc<StatusCell>,
+    pub(crate) left: Arc<Left>,
     /// The log closes with the host, whoever still has this.
     pub(crate) log: Weak<Shared>,
     pub(crate) tick_ms: u64,
@@ -144,6 +146,12 @@ impl GroupHandle {
         let mut status = self.status.load();
         status.pending_bytes = self.status.pending_bytes.load(Ordering::Acquire);
         status
+    }
+
+    /// How the group's consensus is; what waits is known as of its last tick. Cost: a lock.
+    pub fn consensus(&self) -> ConsensusStatus {
+        let tick = Duration::from_millis(self.tick_ms);
+        status_of(&self.status(), self.left.said(), self.address.connected(), tick, Instant::now())
     }
 
     /// The members of the group, without waiting; how far they are is at most a tick old.

@@ -7,6 +7,7 @@ use crate::handle::GroupHandle;
 use crate::log::{Log, LogLayer, LogOptions};
 use crate::mailbox::FromLog;
 use crate::ports::{CommitSink, NoPeers, Outbox};
+use crate::report::Left;
 use crate::status::StatusCell;
 use actix::prelude::*;
 use parking_lot::Mutex;
@@ -139,8 +140,10 @@ impl RaftHost {
         let status = Arc::new(StatusCell::default());
         status.store(core.status());
         status.membership.store(Arc::new(core.membership()));
+        let left = Arc::<Left>::default();
         let actor = RaftActor {
             group,
+            left: left.clone(),
             core,
             sink,
             outbox: self.options.outbox.clone(),
@@ -174,7 +177,7 @@ impl RaftHost {
         }
         let address = receiver.recv().map_err(|_| stopped)?;
         let log = Arc::downgrade(&self.log.shared());
-        Ok(GroupHandle { group, address, status, log, tick_ms: self.options.tick_ms })
+        Ok(GroupHandle { group, address, status, left, log, tick_ms: self.options.tick_ms })
     }
 
     /// Whether the log has anything of a group that this node has not left: it is a member, or was one.

@@ -35,8 +35,8 @@ pub mod messages;
 mod metrics;
 mod ports;
 pub mod recovery;
+mod report;
 mod status;
-mod waiting;
 
 pub use effects::{
     BarrierError, Committed, CommittedEntry, Confirmed, Leadership, MemberChange, MembersError, ProposeError,
@@ -49,5 +49,5 @@ pub use log::LogLayer;
 pub use log_files::{LogFile, LogFiles, RealLogFiles};
 pub use messages::PeerMessage;
 pub use ports::{CommitSink, NoPeers, Outbox};
+pub use report::ConsensusStatus;
 pub use status::{Membership, Progress, StateCopy, Status};
-pub use waiting::ConsensusStatus;

@@ -1,7 +1,6 @@
 //! What a group is doing right now, readable from any thread without a lock.
 
 use crate::effects::Role;
-use crate::waiting::Left;
 use arc_swap::ArcSwap;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
@@ -124,7 +123,6 @@ impl Membership {
 #[derive(Debug, Default)]
 pub(crate) struct StatusCell {
     pub(crate) membership: ArcSwap<Membership>,
-    pub(crate) left: Left,
     role: AtomicU64,
     term: AtomicU64,
     leader: AtomicU64,

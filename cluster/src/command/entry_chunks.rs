@@ -1,8 +1,8 @@
 //! How is a large command cut into chunks that fit into log entries, and how do they become one command again?
 
 use super::{Command, meta_chunks};
-use quorate_model::{DocumentKind, RecordOp, limits};
-use quorate_node::ops::{Incarnation, IndexCommand, RawDocument, operation_bytes};
+use quorate_model::{RecordOp, ResourceKind, limits};
+use quorate_node::ops::{Incarnation, IndexCommand, RawResource, operation_bytes};
 
 /// Cuts a command over the entry limit at record boundaries; [`join`] undoes it.
 pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
@@ -15,8 +15,8 @@ pub fn cut(command: IndexCommand) -> Vec<IndexCommand> {
             }
             commands.into_iter().flat_map(cut).collect()
         }
-        IndexCommand::SaveDocuments { index, kind, documents, replace } => {
-            cut_documents(index, kind, documents, replace)
+        IndexCommand::SaveResources { index, kind, resources, replace } => {
+            cut_resources(index, kind, resources, replace)
         }
         IndexCommand::Forward { command } => {
             let forward = |chunk| IndexCommand::Forward { command: Box::new(chunk) };
@@ -45,16 +45,16 @@ fn cut_records(index: Incarnation, ops: Vec<RecordOp>) -> Vec<IndexCommand> {
     chunks
 }
 
-/// The first chunk drops earlier documents when that was asked for, the others add to it.
-fn cut_documents(
+/// The first chunk drops earlier resources when that was asked for, the others add to it.
+fn cut_resources(
     index: Incarnation,
-    kind: DocumentKind,
-    documents: Vec<RawDocument>,
+    kind: ResourceKind,
+    resources: Vec<RawResource>,
     replace: bool,
 ) -> Vec<IndexCommand> {
-    let mut chunks: Vec<Vec<RawDocument>> = vec![Vec::new()];
+    let mut chunks: Vec<Vec<RawResource>> = vec![Vec::new()];
     let mut bytes = 0;
-    for document in documents {
+    for document in resources {
         let document_bytes = document.bytes();
         let chunk = chunks.last_mut().expect("never empty");
         if bytes + document_bytes > limits::ENTRY_BYTES && !chunk.is_empty() {
@@ -66,7 +66,7 @@ fn cut_documents(
         }
     }
     let chunk =
-        |(at, documents)| IndexCommand::SaveDocuments { index, kind, documents, replace: replace && at == 0 };
+        |(at, resources)| IndexCommand::SaveResources { index, kind, resources, replace: replace && at == 0 };
     chunks.into_iter().enumerate().map(chunk).collect()
 }
 
@@ -112,15 +112,15 @@ fn merge(command: &mut IndexCommand, next: IndexCommand) -> Option<IndexCommand>
             None
         }
         (
-            IndexCommand::SaveDocuments { index, kind, documents, replace: _ },
-            IndexCommand::SaveDocuments {
+            IndexCommand::SaveResources { index, kind, resources, replace: _ },
+            IndexCommand::SaveResources {
                 index: next_index,
                 kind: next_kind,
-                documents: next,
+                resources: next,
                 replace: false,
             },
         ) if *index == next_index && *kind == next_kind => {
-            documents.extend(next);
+            resources.extend(next);
             None
         }
         (IndexCommand::Forward { command }, IndexCommand::Forward { command: next }) => {

@@ -38,7 +38,7 @@ impl Command {
 
 impl Command {
     /// The lowest level of programs that know the command and all that it holds, and what needs that. It is proposed when
-    /// every node is at that level. Cost: settings and documents are parsed once anything of them began after the first level.
+    /// every node is at that level. Cost: settings and resources are parsed once anything of them began after the first level.
     pub fn needs(&self) -> Needs {
         match self {
             Command::Meta(command) => command.needs(),

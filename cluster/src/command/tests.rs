@@ -6,11 +6,11 @@ use quorate_model::dictionary::{DictionaryEntry, DictionaryWords, StandardChange
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, Money, QueryId};
 use quorate_model::level;
 use quorate_model::{
-    AllowedSource, DictionaryKind, DictionaryOp, DocumentKind, GroupId, IndexName, NodeId, RecommendModel,
-    RecordOp, UserId, limits,
+    AllowedSource, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, RecommendModel, RecordOp,
+    ResourceKind, UserId, limits,
 };
 use quorate_node::ModelKey;
-use quorate_node::ops::{Follower, RawDocument, ReplicaKind};
+use quorate_node::ops::{Follower, RawResource, ReplicaKind};
 use std::collections::BTreeSet;
 
 fn put(id: &str, bytes: usize) -> RecordOp {
@@ -157,35 +157,35 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "01 04 01 03 05".into(),
         ),
         (
-            index(IndexCommand::SaveDocuments {
+            index(IndexCommand::SaveResources {
                 index: 5,
-                kind: DocumentKind::Rules,
-                documents: vec![RawDocument { object_id: "i".into(), document: vec![2] }],
+                kind: ResourceKind::Rules,
+                resources: vec![RawResource { object_id: "i".into(), document: vec![2] }],
                 replace: true,
             }),
             "01 05 05 01 01 0169 0102 01".into(),
         ),
         (
-            index(IndexCommand::DeleteDocument {
+            index(IndexCommand::DeleteResource {
                 index: 5,
-                kind: DocumentKind::Synonyms,
+                kind: ResourceKind::Synonyms,
                 object_id: "i".into(),
             }),
             "01 06 05 00 0169".into(),
         ),
         (
-            index(IndexCommand::SaveDocuments {
+            index(IndexCommand::SaveResources {
                 index: 5,
-                kind: DocumentKind::Recommend(RecommendModel::TrendingFacets),
-                documents: vec![],
+                kind: ResourceKind::Recommend(RecommendModel::TrendingFacets),
+                resources: vec![],
                 replace: true,
             }),
             "01 05 05 02 03 00 01".into(),
         ),
         (
-            index(IndexCommand::DeleteDocument {
+            index(IndexCommand::DeleteResource {
                 index: 5,
-                kind: DocumentKind::Recommend(RecommendModel::LookingSimilar),
+                kind: ResourceKind::Recommend(RecommendModel::LookingSimilar),
                 object_id: "i".into(),
             }),
             "01 06 05 02 04 0169".into(),
@@ -374,8 +374,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             | Command::Meta(MetaCommand::Announced { subject: Subject::Dictionaries(_), .. }) => "0600",
             Command::Index(IndexCommand::Events { .. } | IndexCommand::ForgetUser { .. }) => "0700",
             Command::Index(
-                IndexCommand::SaveDocuments { kind: DocumentKind::Recommend(_), .. }
-                | IndexCommand::DeleteDocument { kind: DocumentKind::Recommend(_), .. }
+                IndexCommand::SaveResources { kind: ResourceKind::Recommend(_), .. }
+                | IndexCommand::DeleteResource { kind: ResourceKind::Recommend(_), .. }
                 | IndexCommand::Searches { .. },
             )
             | Command::Meta(
@@ -490,22 +490,22 @@ fn a_batch_is_cut_between_records_and_joined_again() {
 
 #[test]
 fn c20_many_rules_are_cut_and_replace_the_earlier_ones_once() {
-    let document = |i: usize| RawDocument {
+    let document = |i: usize| RawResource {
         object_id: i.to_string(),
         document: vec![b'x'; limits::RULE_CONSEQUENCE_BYTES_MAX],
     };
-    let documents = |count: usize| (0..count).map(document).collect::<Vec<_>>();
+    let resources = |count: usize| (0..count).map(document).collect::<Vec<_>>();
     for (count, chunks, replace) in [(0, 1, true), (10, 1, false), (25, 3, true), (25, 3, false)] {
-        let whole = IndexCommand::SaveDocuments {
+        let whole = IndexCommand::SaveResources {
             index: 7,
-            kind: DocumentKind::Rules,
-            documents: documents(count),
+            kind: ResourceKind::Rules,
+            resources: resources(count),
             replace,
         };
         let cut = cut(whole.clone());
         assert_eq!(cut.len(), chunks, "{count}");
         for (at, chunk) in cut.iter().enumerate() {
-            let IndexCommand::SaveDocuments { replace: drops, .. } = chunk else { panic!("{chunk:?}") };
+            let IndexCommand::SaveResources { replace: drops, .. } = chunk else { panic!("{chunk:?}") };
             assert_eq!(*drops, replace && at == 0);
         }
         assert_eq!(joined(cut), whole);

@@ -36,7 +36,7 @@ use crate::options::ServiceOptions;
 use crate::rate_limit::RateLimiter;
 use crate::request_log::{READERS, RequestLog};
 use crate::rpc::peer_client::PeerClient;
-use quorate_model::{DocumentKind, Error, GroupId, IndexName, NodeId, Result, level};
+use quorate_model::{Error, GroupId, IndexName, NodeId, ResourceKind, Result, level};
 use quorate_node::Node;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -165,8 +165,8 @@ impl NodeContext {
     pub fn meta(&self) -> Arc<MetaState> {
         self.meta.load_full()
     }
-    /// The kinds of documents that indices can have as long as the level in force does not rise: what every node knows.
-    pub fn document_kinds(&self) -> Vec<DocumentKind> {
+    /// The kinds of resources that indices can have as long as the level in force does not rise: what every node knows.
+    pub fn resource_kinds(&self) -> Vec<ResourceKind> {
         level::kinds_at(self.meta.load().level())
     }
     /// What requests read of the catalogue and the keys.

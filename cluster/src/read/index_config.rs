@@ -1,31 +1,31 @@
 //! What an index has beside its records, as of every write that was answered before: for copies and new replicas.
 
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
-use super::{documents, settings};
+use super::{resources, settings};
 use crate::clock::within;
 use crate::context::NodeContext;
 use crate::meta::IndexRow;
-use quorate_model::{DocumentKind, Error, GroupId, Result, Settings};
-use quorate_node::ops::{Incarnation, RawDocument};
+use quorate_model::{Error, GroupId, ResourceKind, Result, Settings};
+use quorate_node::ops::{Incarnation, RawResource};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// Settings and documents of one index.
+/// Settings and resources of one index.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(try_from = "SentConfig", into = "SentConfig")]
 pub struct IndexConfig {
     /// The settings as they were set; links are not among them.
     pub settings: Arc<Settings>,
-    /// The documents of the kinds that were asked for.
-    pub documents: Vec<(DocumentKind, Vec<RawDocument>)>,
+    /// The resources of the kinds that were asked for.
+    pub resources: Vec<(ResourceKind, Vec<RawResource>)>,
 }
 
 impl IndexConfig {
     /// Whether the other one says the same.
     pub fn is_like(&self, other: &IndexConfig) -> bool {
-        self.settings.document == other.settings.document && self.documents == other.documents
+        self.settings.document == other.settings.document && self.resources == other.resources
     }
 }
 
@@ -36,8 +36,8 @@ pub struct GetIndexConfig {
     pub group: GroupId,
     /// The index.
     pub incarnation: Incarnation,
-    /// The documents that are wanted beside the settings.
-    pub kinds: Vec<DocumentKind>,
+    /// The resources that are wanted beside the settings.
+    pub kinds: Vec<ResourceKind>,
     /// Milliseconds until the asker gives up.
     #[serde(deserialize_with = "bounded_ms")]
     pub within_ms: u64,
@@ -57,9 +57,9 @@ impl ReadCall for GetIndexConfig {
         let barrier = group.raft.read_barrier(within(deadline)).await;
         let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
         group.wait_applied(log_index, deadline).await?;
-        let documents = documents::of(context.node(), incarnation);
-        let documents = kinds.iter().map(|kind| (*kind, documents.raw(*kind))).collect();
-        Ok(IndexConfig { settings: settings::applied(context.node(), incarnation), documents })
+        let resources = resources::of(context.node(), incarnation);
+        let resources = kinds.iter().map(|kind| (*kind, resources.raw(*kind))).collect();
+        Ok(IndexConfig { settings: settings::applied(context.node(), incarnation), resources })
     }
 }
 
@@ -67,7 +67,7 @@ impl ReadCall for GetIndexConfig {
 pub async fn now(
     context: &NodeContext,
     row: &IndexRow,
-    kinds: &[DocumentKind],
+    kinds: &[ResourceKind],
     deadline: Instant,
 ) -> Result<IndexConfig> {
     let (kinds, within_ms) = (kinds.to_vec(), within(deadline).as_millis() as u64);
@@ -79,30 +79,31 @@ pub async fn now(
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct SentConfig {
     settings: Map<String, Value>,
-    documents: Vec<(DocumentKind, Vec<SentDocument>)>,
+    #[serde(rename = "documents")]
+    resources: Vec<(ResourceKind, Vec<SentResource>)>,
 }
 
 /// A synonym or a rule on its way between nodes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct SentDocument {
+struct SentResource {
     object_id: String,
     #[serde(with = "quorate_model::wire::text")]
     document: Vec<u8>,
 }
 
 impl From<IndexConfig> for SentConfig {
-    fn from(IndexConfig { settings, documents }: IndexConfig) -> Self {
-        let sent = |RawDocument { object_id, document }| SentDocument { object_id, document };
-        let documents = documents.into_iter().map(|(kind, raw)| (kind, raw.into_iter().map(sent).collect()));
-        SentConfig { settings: settings.document.clone(), documents: documents.collect() }
+    fn from(IndexConfig { settings, resources }: IndexConfig) -> Self {
+        let sent = |RawResource { object_id, document }| SentResource { object_id, document };
+        let resources = resources.into_iter().map(|(kind, raw)| (kind, raw.into_iter().map(sent).collect()));
+        SentConfig { settings: settings.document.clone(), resources: resources.collect() }
     }
 }
 impl TryFrom<SentConfig> for IndexConfig {
     type Error = Error;
-    fn try_from(SentConfig { settings, documents }: SentConfig) -> Result<Self> {
-        let raw = |SentDocument { object_id, document }| RawDocument { object_id, document };
-        let documents = documents.into_iter().map(|(kind, sent)| (kind, sent.into_iter().map(raw).collect()));
+    fn try_from(SentConfig { settings, resources }: SentConfig) -> Result<Self> {
+        let raw = |SentResource { object_id, document }| RawResource { object_id, document };
+        let resources = resources.into_iter().map(|(kind, sent)| (kind, sent.into_iter().map(raw).collect()));
         let settings = Arc::new(Settings::from_document(&settings)?);
-        Ok(IndexConfig { settings, documents: documents.collect() })
+        Ok(IndexConfig { settings, resources: resources.collect() })
     }
 }

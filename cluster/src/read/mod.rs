@@ -6,7 +6,6 @@
 pub mod analytics;
 pub mod call;
 pub mod candidates;
-pub mod documents;
 pub mod event_rows;
 pub mod every_node;
 pub mod figures;
@@ -20,6 +19,7 @@ pub mod published;
 pub mod recommend;
 pub mod remote;
 pub mod request_log;
+pub mod resources;
 pub mod search;
 pub mod serve;
 pub mod settings;

@@ -6,7 +6,6 @@ use crate::read;
 use crate::read::analytics::GetReport;
 use crate::read::call::{Location, ReadCall};
 use crate::read::candidates::{GetCandidates, GetTrends};
-use crate::read::documents::{CountDocuments, GetDocument, SearchDocuments};
 use crate::read::event_rows::{GetEventRows, GetEvents};
 use crate::read::figures::GetFigures;
 use crate::read::filtered::FilteredQueries;
@@ -17,6 +16,7 @@ use crate::read::popular::PopularQueries;
 use crate::read::published::ShowsRecords;
 use crate::read::recommend::Recommend;
 use crate::read::request_log::GetCalls;
+use crate::read::resources::{CountResources, GetResource, SearchResources};
 use crate::read::search::{Browse, Search, SearchFacet};
 use crate::read::settings::GetSettings;
 use crate::read::user_records::{GetOwned, GetOwners, GetStored};
@@ -81,7 +81,7 @@ macro_rules! calls {
 }
 
 calls! {
-    Search, Browse, SearchFacet, GetObjects, GetSettings, GetDocument, SearchDocuments, GetFigures, GetIndexConfig, CountDocuments,
+    Search, Browse, SearchFacet, GetObjects, GetSettings, GetResource, SearchResources, GetFigures, GetIndexConfig, CountResources,
     ShowsRecords, GetOwned, GetStored, GetOwners, GetCalls, Recommend, GetCandidates, AskForBuild, GetModels, GetReport,
     PopularQueries, FilteredQueries, GetTrends, GetEvents, GetEventRows, PutModel,
 }

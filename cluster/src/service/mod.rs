@@ -26,24 +26,24 @@ use crate::membership;
 use crate::options::ServiceOptions;
 use crate::options::Started;
 use crate::read::call::ask;
-use crate::read::documents::{GetDocument, SearchDocuments};
 use crate::read::figures;
 use crate::read::health::{self, Health};
 use crate::read::objects;
+use crate::read::resources::{GetResource, SearchResources};
 use crate::read::search::{self, Browse, Search, SearchFacet};
 use crate::read::settings::{GetSettings, ShownSettings};
 use crate::types::{CallerOp, IndexInfo, IndexOperation, ObjectRequest, ReadRights, Receipt};
 use crate::users::{UserDirectory, partitions};
-use crate::write::document_changes::{self, DocumentChange};
 use crate::write::operate;
 use crate::write::replicas::listed;
+use crate::write::resource_changes::{self, ResourceChange};
 use crate::write::tasks;
 use crate::write::{self, Reach, searches};
 use parking_lot::Mutex;
-use quorate_model::document::DocumentQuery;
+use quorate_model::resource::ResourceQuery;
 use quorate_model::wire::Text;
 use quorate_model::{
-    DocumentHits, DocumentKind, Error, FacetHits, Filter, IndexName, RecordOp, Result, SearchParams,
+    Error, FacetHits, Filter, IndexName, RecordOp, ResourceHits, ResourceKind, Result, SearchParams,
     SearchResults, Settings, TaskId,
 };
 use serde_json::{Map, Value};
@@ -212,34 +212,34 @@ impl Service {
     /// Changes the synonyms or the rules of an index. Already validated by the model's types.
     ///
     /// Errors: `Invalid` when there would be too many of them.
-    pub async fn change_documents(
+    pub async fn change_resources(
         &self,
         index: &IndexName,
-        kind: DocumentKind,
-        change: DocumentChange,
+        kind: ResourceKind,
+        change: ResourceChange,
         reach: Reach,
     ) -> Result<Receipt> {
         let context = self.open_context()?;
-        let receipt = document_changes::change(context, index, kind, change, reach).await?;
+        let receipt = resource_changes::change(context, index, kind, change, reach).await?;
         partitions::spread(context, index, reach, write_deadline()).await?;
         Ok(receipt)
     }
     /// A synonym or a rule as it was saved. Errors: `NotFound`.
-    pub async fn document(&self, index: &IndexName, kind: DocumentKind, object_id: &str) -> Result<Vec<u8>> {
+    pub async fn document(&self, index: &IndexName, kind: ResourceKind, object_id: &str) -> Result<Vec<u8>> {
         let context = self.open_context()?;
         let (index, object_id) = (index.clone(), object_id.to_owned());
-        let Text(document) = ask(context, GetDocument { index, kind, object_id }).await?;
+        let Text(document) = ask(context, GetResource { index, kind, object_id }).await?;
         Ok(document)
     }
     /// A page of the synonyms or rules that match, by objectID, the last one first. Errors: `NotFound`; `Invalid`
     /// when it is too big.
-    pub async fn search_documents(
+    pub async fn search_resources(
         &self,
         index: &IndexName,
-        kind: DocumentKind,
-        asked: DocumentQuery,
-    ) -> Result<DocumentHits> {
-        ask(self.open_context()?, SearchDocuments { index: index.clone(), kind, asked }).await
+        kind: ResourceKind,
+        asked: ResourceQuery,
+    ) -> Result<ResourceHits> {
+        ask(self.open_context()?, SearchResources { index: index.clone(), kind, asked }).await
     }
     /// The name of this node, as operators see it.
     pub fn node_name(&self) -> String {

@@ -94,7 +94,7 @@ impl Env for NodeContext {
         user_records::records(self, row, ids, deadline).await
     }
     async fn configuration(&self, row: &IndexRow, deadline: Instant) -> Result<IndexConfig> {
-        crate::read::index_config::now(self, row, &self.document_kinds(), deadline).await
+        crate::read::index_config::now(self, row, &self.resource_kinds(), deadline).await
     }
 }
 

@@ -103,10 +103,10 @@ pub(super) async fn configure(
         }
         let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
         let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
-        commands.extend(wanted.documents.into_iter().map(|(kind, documents)| IndexCommand::SaveDocuments {
+        commands.extend(wanted.resources.into_iter().map(|(kind, resources)| IndexCommand::SaveResources {
             index,
             kind,
-            documents,
+            resources,
             replace: true,
         }));
         env.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
@@ -137,7 +137,7 @@ pub(super) async fn are_configured_alike(
     Ok(is_same(&wanted, &found))
 }
 fn is_same(wanted: &IndexConfig, found: &IndexConfig) -> bool {
-    own_settings(wanted) == own_settings(found) && wanted.documents == found.documents
+    own_settings(wanted) == own_settings(found) && wanted.resources == found.resources
 }
 fn own_settings(config: &IndexConfig) -> Map<String, Value> {
     let mut document = config.settings.document.clone();

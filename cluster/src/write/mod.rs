@@ -3,11 +3,11 @@
 pub mod announcements;
 pub mod copies;
 pub mod dictionaries;
-pub mod document_changes;
 pub mod env;
 pub mod events;
 pub mod operate;
 pub mod replicas;
+pub mod resource_changes;
 pub mod searches;
 pub mod tasks;
 
@@ -25,7 +25,7 @@ use crate::types::{CallerOp, Receipt};
 use futures_util::future::try_join_all;
 use quorate_model::level;
 use quorate_model::record::with_object_id;
-use quorate_model::{DocumentKind, Error, IndexName, RecordOp, Result, TaskId};
+use quorate_model::{Error, IndexName, RecordOp, ResourceKind, Result, TaskId};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -94,8 +94,8 @@ impl Plan {
     fn purpose(&self) -> Purpose {
         purpose(&self.ops)
     }
-    /// `kinds` are those of which there may be documents.
-    fn command(self, index: Incarnation, kinds: &[DocumentKind]) -> IndexCommand {
+    /// `kinds` are those of which there may be resources.
+    fn command(self, index: Incarnation, kinds: &[ResourceKind]) -> IndexCommand {
         let mut ops = self.ops;
         match self.reset {
             Reset::No => IndexCommand::Records { index, ops },
@@ -103,14 +103,14 @@ impl Plan {
                 ops.insert(0, RecordOp::Clear);
                 let records = IndexCommand::Records { index, ops };
                 let settings = IndexCommand::Settings { index, changes: b"{}".to_vec(), replace: true };
-                let no_documents = kinds.iter().map(|&kind| IndexCommand::SaveDocuments {
+                let no_resources = kinds.iter().map(|&kind| IndexCommand::SaveResources {
                     index,
                     kind,
-                    documents: Vec::new(),
+                    resources: Vec::new(),
                     replace: true,
                 });
                 let mut commands = vec![records, settings];
-                commands.extend(no_documents);
+                commands.extend(no_resources);
                 IndexCommand::Sequence { commands }
             }
         }
@@ -146,7 +146,7 @@ async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Resul
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
-    let command = plan.command(row.incarnation, &context.document_kinds());
+    let command = plan.command(row.incarnation, &context.resource_kinds());
     let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
     metrics::accepted("records");
     Ok(accepted)
@@ -319,10 +319,10 @@ mod tests {
 
         let (plan, named) = plan_of(vec![put(Some("x")), CallerOp::DeleteIndex, delete_object("y")]);
         assert!(!plan.deletes_index() && named == ["x", "y"]);
-        let IndexCommand::Sequence { commands } = plan.command(9, &DocumentKind::ALL) else {
+        let IndexCommand::Sequence { commands } = plan.command(9, &ResourceKind::ALL) else {
             panic!("not a sequence")
         };
-        let none = |kind| IndexCommand::SaveDocuments { index: 9, kind, documents: vec![], replace: true };
+        let none = |kind| IndexCommand::SaveResources { index: 9, kind, resources: vec![], replace: true };
         let mut expected = vec![
             IndexCommand::Records {
                 index: 9,
@@ -330,12 +330,12 @@ mod tests {
             },
             IndexCommand::Settings { index: 9, changes: b"{}".to_vec(), replace: true },
         ];
-        expected.extend(DocumentKind::ALL.map(none));
+        expected.extend(ResourceKind::ALL.map(none));
         assert_eq!(commands, expected);
 
         let (plan, _) = plan_of(vec![]);
         assert!(!plan.deletes_index());
-        assert_eq!(plan.command(9, &DocumentKind::ALL), IndexCommand::Records { index: 9, ops: vec![] });
+        assert_eq!(plan.command(9, &ResourceKind::ALL), IndexCommand::Records { index: 9, ops: vec![] });
     }
 
     #[test]

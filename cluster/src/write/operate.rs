@@ -13,8 +13,8 @@ use crate::write::copies::{self, Filling};
 use crate::write::index_for_write;
 use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
-use quorate_model::{DocumentKind, Error, IndexName, Result, Settings, TaskId};
-use quorate_node::ops::{Incarnation, IndexCommand, RawDocument};
+use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
+use quorate_node::ops::{Incarnation, IndexCommand, RawResource};
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -101,15 +101,15 @@ pub async fn move_index(
 /// A piece of the configuration of an index, which a copy of it gets apart from its records.
 enum ConfigPiece {
     Settings(Map<String, Value>),
-    Documents(DocumentKind, Vec<RawDocument>),
+    Resources(ResourceKind, Vec<RawResource>),
 }
 impl ConfigPiece {
     fn command(&self, index: Incarnation) -> IndexCommand {
         match self {
             ConfigPiece::Settings(document) => settings_command(index, document, Replace::Yes),
-            ConfigPiece::Documents(kind, documents) => {
-                let documents = documents.clone();
-                IndexCommand::SaveDocuments { index, kind: *kind, documents, replace: true }
+            ConfigPiece::Resources(kind, resources) => {
+                let resources = resources.clone();
+                IndexCommand::SaveResources { index, kind: *kind, resources, replace: true }
             }
         }
     }
@@ -119,15 +119,15 @@ impl ConfigPiece {
 async fn shown_config(
     context: &NodeContext,
     row: &IndexRow,
-    kinds: &[DocumentKind],
+    kinds: &[ResourceKind],
     deadline: Instant,
 ) -> Result<IndexConfig> {
-    let IndexConfig { settings, documents } = index_config::now(context, row, kinds, deadline).await?;
+    let IndexConfig { settings, resources } = index_config::now(context, row, kinds, deadline).await?;
     let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(context, primary)) {
         Some(primary) => Some(index_config::now(context, &primary, &[], deadline).await?.settings),
         None => None,
     };
-    Ok(IndexConfig { settings: read::settings::shown(row, settings, of_primary.as_deref())?, documents })
+    Ok(IndexConfig { settings: read::settings::shown(row, settings, of_primary.as_deref())?, resources })
 }
 
 /// What a virtual replica has of its own.
@@ -136,10 +136,10 @@ async fn own_pieces(
     replica: &IndexRow,
     deadline: Instant,
 ) -> Result<Vec<ConfigPiece>> {
-    let IndexConfig { settings, documents } =
-        shown_config(context, replica, &context.document_kinds(), deadline).await?;
-    let documents = documents.into_iter().map(|(kind, raw)| ConfigPiece::Documents(kind, raw));
-    Ok([ConfigPiece::Settings(settings.document.clone())].into_iter().chain(documents).collect())
+    let IndexConfig { settings, resources } =
+        shown_config(context, replica, &context.resource_kinds(), deadline).await?;
+    let resources = resources.into_iter().map(|(kind, raw)| ConfigPiece::Resources(kind, raw));
+    Ok([ConfigPiece::Settings(settings.document.clone())].into_iter().chain(resources).collect())
 }
 
 /// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
@@ -211,13 +211,13 @@ pub async fn copy_pieces(
     let mut commands = Vec::new();
     if source != destination {
         read::look_again(context, source).await;
-        let mut kinds = context.document_kinds();
+        let mut kinds = context.resource_kinds();
         kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
-        let (theirs, documents) = match row_of(context, source) {
+        let (theirs, resources) = match row_of(context, source) {
             Some(from) => {
-                let IndexConfig { settings, documents } =
+                let IndexConfig { settings, resources } =
                     shown_config(context, &from, &kinds, deadline).await?;
-                (settings.document.clone(), documents)
+                (settings.document.clone(), resources)
             }
             None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
         };
@@ -225,8 +225,8 @@ pub async fn copy_pieces(
             let ours = index_config::now(context, &to, &[], deadline).await?.settings;
             commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
         }
-        let documents = documents.into_iter().map(|(kind, raw)| ConfigPiece::Documents(kind, raw));
-        commands.extend(documents.map(|piece| piece.command(to.incarnation)));
+        let resources = resources.into_iter().map(|(kind, raw)| ConfigPiece::Resources(kind, raw));
+        commands.extend(resources.map(|piece| piece.command(to.incarnation)));
     }
     let command = match commands.is_empty() {
         true => IndexCommand::Records { index: to.incarnation, ops: vec![] },

@@ -1,8 +1,8 @@
 //! Deleting, copying and moving whole indices (C§3.2), and what official helpers do with them (C§1.6).
 
 use crate::harness::{Node, name, options, put};
-use quorate_cluster::{DocumentChange, IndexLimits, IndexOperation, RawDocument, Reach, ServiceOptions};
-use quorate_model::{DocumentKind, ErrorKind};
+use quorate_cluster::{IndexLimits, IndexOperation, RawResource, Reach, ResourceChange, ServiceOptions};
+use quorate_model::{ErrorKind, ResourceKind};
 use serde_json::json;
 
 impl Node {
@@ -148,7 +148,7 @@ async fn a_name_too_many_is_refused_by_every_call_that_makes_an_index() {
     let object = |value: serde_json::Value| value.as_object().expect("an object").clone();
     let to_copy = IndexOperation::Copy { scope: None };
     let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["x", "y"]});
-    let raw = RawDocument { object_id: "s".into(), document: synonym.to_string().into_bytes() };
+    let raw = RawResource { object_id: "s".into(), document: synonym.to_string().into_bytes() };
     let refused = [
         service.write_records(&name("d"), vec![put("1", json!({}))]).await.map(drop),
         service
@@ -158,10 +158,10 @@ async fn a_name_too_many_is_refused_by_every_call_that_makes_an_index() {
         service.set_settings(&name("a"), object(json!({"replicas": ["r"]})), false).await.map(drop),
         service.operate(&name("a"), &name("d"), to_copy).await.map(drop),
         service
-            .change_documents(
+            .change_resources(
                 &name("d"),
-                DocumentKind::Synonyms,
-                DocumentChange::Save(vec![raw]),
+                ResourceKind::Synonyms,
+                ResourceChange::Save(vec![raw]),
                 Reach::Index,
             )
             .await

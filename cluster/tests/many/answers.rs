@@ -2,8 +2,8 @@
 
 use crate::harness::*;
 use quorate_cluster::{ObjectRequest, ReadRights};
-use quorate_model::document::DocumentQuery;
-use quorate_model::{DocumentKind, Error, ErrorKind, Filter, SearchResults};
+use quorate_model::resource::ResourceQuery;
+use quorate_model::{Error, ErrorKind, Filter, ResourceKind, SearchResults};
 use serde_json::{Value, json};
 
 /// Four nodes and three replicas: one node lacks each group once the replicas are where they are wanted.
@@ -23,12 +23,12 @@ async fn fill(installation: &Installation, number: usize, index: &str) {
     installation.set(number, index, settings).await;
     installation.write(number + 1, index, (0..RECORDS).map(record).collect()).await;
     let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["thing", "object"]});
-    installation.save(number + 2, index, DocumentKind::Synonyms, &[synonym]).await;
+    installation.save(number + 2, index, ResourceKind::Synonyms, &[synonym]).await;
     let rule = json!({
         "objectID": "r", "conditions": [{"pattern": "promoted", "anchoring": "is"}],
         "consequence": {"promote": [{"objectID": "7", "position": 0}], "userData": {"a": 0.1}}
     });
-    installation.save(number + 3, index, DocumentKind::Rules, &[rule]).await;
+    installation.save(number + 3, index, ResourceKind::Rules, &[rule]).await;
 }
 
 /// Everything that a caller can read of an index through one node.
@@ -72,13 +72,13 @@ async fn read(
     read.push(("objects".into(), objects.map(|objects| json!(objects))));
     let settings = installation.settings(number, index).await;
     read.push(("settings".into(), settings.map(|settings| json!(settings.document))));
-    for (kind, id) in [(DocumentKind::Synonyms, "s"), (DocumentKind::Rules, "r"), (DocumentKind::Rules, "no")]
+    for (kind, id) in [(ResourceKind::Synonyms, "s"), (ResourceKind::Rules, "r"), (ResourceKind::Rules, "no")]
     {
         let document = patiently("a document", || node.document(&index_name, kind, id)).await;
         let parsed = document.map(|document| serde_json::from_slice(&document).expect("JSON"));
         read.push((format!("{} {id}", kind.name()), parsed));
-        let asked = DocumentQuery::parse(kind, &object(json!({"query": ""}))).expect("a query");
-        let found = patiently("documents", || node.search_documents(&index_name, kind, asked.clone())).await;
+        let asked = ResourceQuery::parse(kind, &object(json!({"query": ""}))).expect("a query");
+        let found = patiently("documents", || node.search_resources(&index_name, kind, asked.clone())).await;
         let texts = found.map(|found| {
             let hits: Vec<Value> =
                 found.hits.iter().map(|hit| serde_json::from_slice(hit).expect("JSON")).collect();
@@ -159,8 +159,8 @@ async fn missing(installation: &Installation) {
             node.search_facet(&none, "kind", "", params(json!({})), rights).await.err(),
             node.objects(vec![known, request], rights, Filter::default()).await.err(),
             node.settings(&none).await.err(),
-            node.document(&none, DocumentKind::Rules, "r").await.err(),
-            node.search_documents(&none, DocumentKind::Rules, DocumentQuery::default()).await.err(),
+            node.document(&none, ResourceKind::Rules, "r").await.err(),
+            node.search_resources(&none, ResourceKind::Rules, ResourceQuery::default()).await.err(),
         ];
         for error in errors {
             let error = error.expect("an error");

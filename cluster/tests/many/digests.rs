@@ -2,7 +2,7 @@
 
 use crate::harness::*;
 use quorate_cluster::{CallerOp, GroupDigest, NamedDigest};
-use quorate_model::{DocumentKind, RecordOp};
+use quorate_model::{RecordOp, ResourceKind};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -59,13 +59,13 @@ async fn every_member_has_the_same_hashes_and_each_change_another_one() {
         installation.set(0, "shoes", json!({"searchableAttributes": ["text"]})).await;
         look("settings").await;
         let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["shoe", "boot"]});
-        installation.save(1, "shoes", DocumentKind::Synonyms, &[synonym]).await;
+        installation.save(1, "shoes", ResourceKind::Synonyms, &[synonym]).await;
         look("a synonym").await;
         let rule = json!({
             "objectID": "r", "conditions": [{"pattern": "shoe", "anchoring": "is"}],
             "consequence": {"promote": [{"objectID": "7", "position": 0}]}
         });
-        installation.save(2, "shoes", DocumentKind::Rules, &[rule]).await;
+        installation.save(2, "shoes", ResourceKind::Rules, &[rule]).await;
         look("a rule").await;
         installation.stop().await;
     })

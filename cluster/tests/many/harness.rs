@@ -2,11 +2,11 @@
 
 use crate::crash_copy::copy_folder;
 use quorate_cluster::{
-    CallerOp, CheckOptions, ClusterOptions, DocumentChange, ObjectRequest, RawDocument, Reach, ReadRights,
-    Receipt, Service, ServiceOptions,
+    CallerOp, CheckOptions, ClusterOptions, ObjectRequest, RawResource, Reach, ReadRights, Receipt,
+    ResourceChange, Service, ServiceOptions,
 };
 use quorate_model::{
-    DocumentKind, Error, ErrorKind, Filter, IndexName, SearchParams, SearchResults, Settings, TaskId, level,
+    Error, ErrorKind, Filter, IndexName, ResourceKind, SearchParams, SearchResults, Settings, TaskId, level,
 };
 use quorate_raft::LogLayer;
 use quorate_store::files::{Files, RealFiles};
@@ -57,9 +57,9 @@ pub fn put(id: &str, attributes: Value) -> CallerOp {
     record["objectID"] = json!(id);
     CallerOp::Put { object_id: Some(id.into()), record: record.to_string().into_bytes() }
 }
-pub fn raw(document: Value) -> RawDocument {
+pub fn raw(document: Value) -> RawResource {
     let object_id = document["objectID"].as_str().expect("an id").to_owned();
-    RawDocument { object_id, document: document.to_string().into_bytes() }
+    RawResource { object_id, document: document.to_string().into_bytes() }
 }
 
 /// Runs a test that fails when it hangs.
@@ -314,11 +314,11 @@ impl Installation {
         let receipt = patiently("settings", || node.set_settings(&index, changes.clone(), false)).await;
         self.through(number, receipt).await
     }
-    pub async fn save(&self, number: usize, index: &str, kind: DocumentKind, documents: &[Value]) -> Receipt {
+    pub async fn save(&self, number: usize, index: &str, kind: ResourceKind, documents: &[Value]) -> Receipt {
         let (node, index) = (self.node(number), name(index));
-        let change = DocumentChange::Save(documents.iter().cloned().map(raw).collect());
+        let change = ResourceChange::Save(documents.iter().cloned().map(raw).collect());
         let receipt =
-            patiently("documents", || node.change_documents(&index, kind, change.clone(), Reach::Index))
+            patiently("documents", || node.change_resources(&index, kind, change.clone(), Reach::Index))
                 .await;
         self.through(number, receipt).await
     }

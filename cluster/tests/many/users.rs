@@ -3,7 +3,7 @@
 use crate::harness::*;
 use quorate_cluster::{CallerOp, ObjectRequest, ReadRights, Receipt, Service};
 use quorate_model::user::owned_id;
-use quorate_model::{DocumentKind, Error, ErrorKind, Filter, IndexName, RecordOp, SearchResults, UserId};
+use quorate_model::{Error, ErrorKind, Filter, IndexName, RecordOp, ResourceKind, SearchResults, UserId};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -122,12 +122,12 @@ async fn configuration_reaches_all(installation: &Installation) {
             .await;
         let synonym =
             json!({"objectID": "s", "type": "synonym", "synonyms": ["shoe", format!("boot{number}")]});
-        installation.save(number, INDEX, DocumentKind::Synonyms, &[synonym]).await;
+        installation.save(number, INDEX, ResourceKind::Synonyms, &[synonym]).await;
         let rule = json!({
             "objectID": "r", "conditions": [{"pattern": "hidden", "anchoring": "is"}],
             "consequence": {"params": {"query": format!("boot{number}")}}
         });
-        installation.save(number, INDEX, DocumentKind::Rules, &[rule]).await;
+        installation.save(number, INDEX, ResourceKind::Rules, &[rule]).await;
         for reader in 0..CLUSTERS.len() {
             for query in [format!("boot{number}"), "hidden".to_owned()] {
                 let found = search(installation.node(reader), who, INDEX, &query).await.expect("an answer");

@@ -2,7 +2,7 @@
 
 use crate::harness::*;
 use quorate_cluster::{CallerOp, IndexOperation};
-use quorate_model::{DocumentKind, ErrorKind, RecordOp};
+use quorate_model::{ErrorKind, RecordOp, ResourceKind};
 use serde_json::json;
 
 const NODES: usize = 4;
@@ -145,7 +145,7 @@ async fn source_with_partitions(installation: &Installation, number: usize, inde
     installation.set(number, index, json!({"hitsPerPage": 3, "searchableAttributes": ["t"]})).await;
     installation.write(number + 1, index, vec![put("1", json!({"t": "one", "n": 0}))]).await;
     let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["one", "uno"]});
-    installation.save(number + 2, index, DocumentKind::Synonyms, &[synonym]).await;
+    installation.save(number + 2, index, ResourceKind::Synonyms, &[synonym]).await;
 }
 
 async fn counted(installation: &Installation, at: usize, index: &str, expected: usize) {

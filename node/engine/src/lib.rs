@@ -2,7 +2,7 @@
 //!
 //! Rooms from the bottom up; none uses one that comes later (`tests/tests/tidy/rooms.rs` has the table): `bits`, `clock`,
 //! `prefetch`, `terms` (what words stand for), `text` (characters), `limits`, `page`, `scratch`; `language`; `analysis` (words of
-//! a text, the schema); `documents`; `index` (files, segments); `owners`; `term_matches` (of a word in a segment), `filter`; `ranking`;
+//! a text, the schema); `resources`; `index` (files, segments); `owners`; `term_matches` (of a word in a segment), `filter`; `ranking`;
 //! `query` (what is asked for); `matching` (which documents, the best of them); `response`, `rules`, `facet`; `configuration`;
 //! `search`; `browse`; `recommend`.
 pub mod analysis;
@@ -10,7 +10,6 @@ pub mod bits;
 pub mod browse;
 pub mod clock;
 pub mod configuration;
-pub mod documents;
 pub mod facet;
 pub mod filter;
 pub mod index;
@@ -23,6 +22,7 @@ mod prefetch;
 pub mod query;
 pub mod ranking;
 pub mod recommend;
+pub mod resources;
 pub mod response;
 pub mod rules;
 pub mod scratch;

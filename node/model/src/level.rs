@@ -5,8 +5,8 @@
 //! parameters, values of them that came later, members and words of synonyms, rules and keys. A command needs the highest level of
 //! what it holds. What callers may not give any more is no part of this: logs and folders keep it, and it is read as before.
 
-use crate::document::DocumentKind;
 use crate::params::given;
+use crate::resource::ResourceKind;
 use crate::settings::table::{self, ROWS, Row};
 use crate::user::OWNER;
 use serde_json::{Map, Value};
@@ -97,7 +97,7 @@ pub struct LaterValue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bearer {
     /// A synonym or a rule.
-    Document(DocumentKind),
+    Document(ResourceKind),
     /// An API key.
     Key,
 }
@@ -156,20 +156,20 @@ pub fn of_delete_by(params: &[u8]) -> Needs {
 }
 
 /// The level at which a kind of documents began.
-pub fn of_kind(kind: DocumentKind) -> u16 {
+pub fn of_kind(kind: ResourceKind) -> u16 {
     match kind {
-        DocumentKind::Synonyms | DocumentKind::Rules => FIRST,
-        DocumentKind::Recommend(_) => RECOMMEND,
+        ResourceKind::Synonyms | ResourceKind::Rules => FIRST,
+        ResourceKind::Recommend(_) => RECOMMEND,
     }
 }
 
 /// The kinds of documents that there can be while commands are of this level at most.
-pub fn kinds_at(level: u16) -> Vec<DocumentKind> {
-    DocumentKind::ALL.into_iter().filter(|&kind| of_kind(kind) <= level).collect()
+pub fn kinds_at(level: u16) -> Vec<ResourceKind> {
+    ResourceKind::ALL.into_iter().filter(|&kind| of_kind(kind) <= level).collect()
 }
 
 /// What a synonym or a rule needs; `document` is its JSON text.
-pub fn of_document(kind: DocumentKind, document: &[u8]) -> Needs {
+pub fn of_document(kind: ResourceKind, document: &[u8]) -> Needs {
     let of_kind = Needs::level(of_kind(kind));
     if !anything_is_later(Bearer::Document(kind)) {
         return of_kind;
@@ -208,10 +208,10 @@ fn of_value(
     let used = words.filter(|word| is_used(document, &word.path.split('.').collect::<Vec<_>>(), word.value));
     let needs = used.map(|word| Needs::of(word.level, word.path)).fold(Needs::NOTHING, Needs::or);
     let params = match bearer {
-        Bearer::Document(DocumentKind::Rules | DocumentKind::Recommend(_)) => {
+        Bearer::Document(ResourceKind::Rules | ResourceKind::Recommend(_)) => {
             document.pointer("/consequence/params").and_then(Value::as_object)
         }
-        Bearer::Document(DocumentKind::Synonyms) | Bearer::Key => None,
+        Bearer::Document(ResourceKind::Synonyms) | Bearer::Key => None,
     };
     params.map_or(Needs::NOTHING, |params| of_members(params, row_of)).or(needs)
 }

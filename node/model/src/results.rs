@@ -218,7 +218,7 @@ pub struct FacetHits {
 /// The result of a search for synonyms or rules (C§10.6, C§11).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct DocumentHits {
+pub struct ResourceHits {
     /// Documents of the page with their `_highlightResult`, raw JSON objects.
     #[serde(with = "wire::texts")]
     pub hits: Vec<Vec<u8>>,

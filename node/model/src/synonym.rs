@@ -3,10 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::document::{self, Given, Members};
 use crate::error::{Error, Result};
 use crate::ids::ObjectId;
 use crate::limits::SYNONYM_ENTRIES_MAX;
+use crate::resource::{self, Given, Members};
 
 /// One synonym of an index.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,13 +78,13 @@ impl Synonym {
     ///
     /// Errors: `Invalid`, naming the member (C§19).
     pub fn parse_body(body: &[u8], path_id: &str) -> Result<Synonym> {
-        document::one(body, "synonym", path_id, Synonym::typed)
+        resource::one(body, "synonym", path_id, Synonym::typed)
     }
     /// Reads the body of a batch; an empty body is an empty list.
     ///
     /// Errors: `Invalid`, naming the member, the position and the id.
     pub fn parse_batch(body: &[u8]) -> Result<Vec<Synonym>> {
-        document::many(body, "synonym", Synonym::typed)
+        resource::many(body, "synonym", Synonym::typed)
     }
     /// Reads a document that was saved.
     pub fn from_document(document: &[u8]) -> Result<Synonym> {

@@ -70,11 +70,11 @@ pub struct Text(#[serde(with = "text")] pub Vec<u8>);
 
 #[cfg(test)]
 mod tests {
-    use crate::document::DocumentQuery;
     use crate::params::Forced;
+    use crate::resource::ResourceQuery;
     use crate::results::{ExplainedAlternative, FacetCounts, FacetStats, RuleResults};
     use crate::settings::table::{ROWS, Target};
-    use crate::{DocumentHits, DocumentKind, FacetHits, Filter, Hits, SearchParams, SearchResults};
+    use crate::{FacetHits, Filter, Hits, ResourceHits, ResourceKind, SearchParams, SearchResults};
     use serde::Serialize;
     use serde::de::DeserializeOwned;
     use serde_json::{Value, json};
@@ -223,7 +223,7 @@ mod tests {
         survives(&results);
         survives(&SearchResults::default());
         survives(&FacetHits { hits: vec![("a".into(), "<em>a</em>".into(), 3)], exhaustive: true });
-        survives(&DocumentHits {
+        survives(&ResourceHits {
             hits: vec![b"{\"a\":1}".to_vec(), vec![]],
             nb_hits: 2,
             page: 0,
@@ -236,11 +236,11 @@ mod tests {
     #[test]
     fn searches_for_documents_survive() {
         for (kind, body) in [
-            (DocumentKind::Synonyms, json!({"query": "a", "type": "synonym,altCorrection1", "page": 2})),
-            (DocumentKind::Rules, json!({"anchoring": "startsWith", "context": "c", "enabled": false})),
-            (DocumentKind::Rules, json!({"anchoring": "is"})),
+            (ResourceKind::Synonyms, json!({"query": "a", "type": "synonym,altCorrection1", "page": 2})),
+            (ResourceKind::Rules, json!({"anchoring": "startsWith", "context": "c", "enabled": false})),
+            (ResourceKind::Rules, json!({"anchoring": "is"})),
         ] {
-            survives(&DocumentQuery::parse(kind, body.as_object().unwrap()).unwrap());
+            survives(&ResourceQuery::parse(kind, body.as_object().unwrap()).unwrap());
         }
     }
 }

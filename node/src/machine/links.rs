@@ -220,8 +220,8 @@ impl PlacementMachine {
         let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.keep(&state);
         match before {
-            Some(known) => state.documents.store(known.documents.load_full()),
-            None => self.copy_documents(primary, &state),
+            Some(known) => state.resources.store(known.resources.load_full()),
+            None => self.copy_resources(primary, &state),
         }
         self.insert_new(&state);
         state

@@ -3,7 +3,7 @@
 //! Reads see of each index the old state or the new one: who holds the old one goes on with the view it shows, or is
 //! led to the new one when it shows none.
 
-use super::{PlacementMachine, ROW_BYTES_MAX, documents, fences::Fences, links::Links, parse_document};
+use super::{PlacementMachine, ROW_BYTES_MAX, fences::Fences, links::Links, parse_document, resources};
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState};
 use crate::ops::Incarnation;
@@ -43,7 +43,7 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
         by_incarnation.insert(incarnation, index.clone());
         loaded.push(Loaded { index, waiting: row.waiting });
     }
-    documents::load(&by_incarnation, tree)?;
+    resources::load(&by_incarnation, tree)?;
     Ok(loaded)
 }
 

@@ -1,13 +1,13 @@
 //! How many bytes does a command take, and which programs know all that it holds?
 
-use super::{Content, IndexCommand, RawDocument, Row};
+use super::{Content, IndexCommand, RawResource, Row};
 use quorate_model::RecordOp;
 use quorate_model::event::{CountedSearch, Event, EventTarget};
 use quorate_model::level::{self, Needs};
 
 impl IndexCommand {
     /// The lowest level of programs that know the command and all that it holds, and what needs that. Cost: settings and
-    /// documents are parsed once anything of them began after the first level.
+    /// resources are parsed once anything of them began after the first level.
     pub fn needs(&self) -> Needs {
         let Row { level, content, .. } = self.row();
         let all = |each: &mut dyn Iterator<Item = Needs>| each.fold(Needs::NOTHING, Needs::or);
@@ -17,8 +17,8 @@ impl IndexCommand {
             }
             Content::Operations(ops) => all(&mut ops.iter().map(operation_needs)),
             Content::Settings(changes) => level::of_settings(changes),
-            Content::Documents(kind, documents) => {
-                all(&mut documents.iter().map(|document| level::of_document(kind, &document.document)))
+            Content::Resources(kind, resources) => {
+                all(&mut resources.iter().map(|document| level::of_document(kind, &document.document)))
             }
             Content::Commands(commands) => all(&mut commands.iter().map(IndexCommand::needs)),
         })
@@ -30,7 +30,7 @@ impl IndexCommand {
             Content::Names(bytes) => bytes,
             Content::Operations(ops) => ops.iter().map(operation_bytes).sum(),
             Content::Settings(changes) => changes.len(),
-            Content::Documents(_, documents) => documents.iter().map(RawDocument::bytes).sum(),
+            Content::Resources(_, resources) => resources.iter().map(RawResource::bytes).sum(),
             Content::Followers(followers) => std::mem::size_of_val(followers),
             Content::Events(events) => events.iter().map(event_bytes).sum(),
             Content::Searches(searches) => searches.iter().map(CountedSearch::bytes).sum(),
@@ -39,7 +39,7 @@ impl IndexCommand {
     }
 }
 
-impl RawDocument {
+impl RawResource {
     /// About how many bytes it takes in an entry.
     pub fn bytes(&self) -> usize {
         FRAME + self.object_id.len() + self.document.len()

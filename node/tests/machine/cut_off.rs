@@ -148,8 +148,8 @@ impl Life {
                 false => format!("{:?}", dictionaries::taken_apart(&self.node, index)),
             };
             let settings = serde_json::to_string(&state.settings.load().document).unwrap();
-            let documents = state.documents.load();
-            let saved = DocumentKind::ALL.map(|kind| format!("{:?}", documents.saved(kind)));
+            let resources = state.resources.load();
+            let saved = ResourceKind::ALL.map(|kind| format!("{:?}", resources.saved(kind)));
             all.insert(index, (records, settings + &apart, saved.concat()));
         }
         all.insert(

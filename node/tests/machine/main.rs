@@ -16,9 +16,9 @@ mod replicas;
 mod scripts;
 mod snapshots;
 
-use quorate_model::{DocumentKind, GroupId, RecommendModel, RecordOp, SearchParams, SynonymKind};
+use quorate_model::{GroupId, RecommendModel, RecordOp, ResourceKind, SearchParams, SynonymKind};
 use quorate_node::{
-    IndexCommand, LevelInForce, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawDocument,
+    IndexCommand, LevelInForce, LogPosition, Node, NodeOptions, Pace, PlacementMachine, RawResource,
     ReadRights, SharedDictionaries,
 };
 use quorate_store::files::{Files, RealFiles};
@@ -160,17 +160,17 @@ impl Rig {
         found
     }
     /// `id:word` of each synonym and `id:hidden record` of each rule.
-    fn documents(&self, index: u64) -> String {
+    fn resources(&self, index: u64) -> String {
         let Some(state) = self.node.index(index) else {
             return "gone".into();
         };
-        let documents = state.documents.load();
-        let synonyms = documents.synonyms.iter().map(|(id, synonym)| match &synonym.kind {
+        let resources = state.resources.load();
+        let synonyms = resources.synonyms.iter().map(|(id, synonym)| match &synonym.kind {
             SynonymKind::Synonym { synonyms } => format!("{id}:{}", synonyms[1]),
             other => panic!("{other:?}"),
         });
-        let rules = documents.rules.iter().map(|(id, rule)| format!("{id}:{}", rule.consequence.hide[0]));
-        let of_models = documents.recommend.iter().flat_map(|(model, rules)| {
+        let rules = resources.rules.iter().map(|(id, rule)| format!("{id}:{}", rule.consequence.hide[0]));
+        let of_models = resources.recommend.iter().flat_map(|(model, rules)| {
             rules.iter().map(move |(id, rule)| format!("{model}/{id}:{}", rule.consequence.hide[0]))
         });
         synonyms.chain(rules).chain(of_models).collect::<Vec<_>>().join(" ")
@@ -203,23 +203,23 @@ fn partial(id: &str, changes: &str) -> RecordOp {
 fn synonyms(index: u64, ids: &[&str], word: &str, replace: bool) -> IndexCommand {
     let raw = |id: &&str| {
         let document = format!(r#"{{"objectID":"{id}","synonyms":["{id}","{word}"],"type":"synonym"}}"#);
-        RawDocument { object_id: id.to_string(), document: document.into_bytes() }
+        RawResource { object_id: id.to_string(), document: document.into_bytes() }
     };
-    let documents = ids.iter().map(raw).collect();
-    IndexCommand::SaveDocuments { index, kind: DocumentKind::Synonyms, documents, replace }
+    let resources = ids.iter().map(raw).collect();
+    IndexCommand::SaveResources { index, kind: ResourceKind::Synonyms, resources, replace }
 }
 /// A rule that always hides a record.
 fn rule(index: u64, id: &str, hidden: &str) -> IndexCommand {
-    rule_of(DocumentKind::Rules, index, id, hidden)
+    rule_of(ResourceKind::Rules, index, id, hidden)
 }
 /// The same of another kind.
-fn rule_of(kind: DocumentKind, index: u64, id: &str, hidden: &str) -> IndexCommand {
+fn rule_of(kind: ResourceKind, index: u64, id: &str, hidden: &str) -> IndexCommand {
     let document = format!(r#"{{"consequence":{{"hide":[{{"objectID":"{hidden}"}}]}},"objectID":"{id}"}}"#);
-    let documents = vec![RawDocument { object_id: id.into(), document: document.into_bytes() }];
-    IndexCommand::SaveDocuments { index, kind, documents, replace: false }
+    let resources = vec![RawResource { object_id: id.into(), document: document.into_bytes() }];
+    IndexCommand::SaveResources { index, kind, resources, replace: false }
 }
-fn forget(index: u64, kind: DocumentKind, id: &str) -> IndexCommand {
-    IndexCommand::DeleteDocument { index, kind, object_id: id.into() }
+fn forget(index: u64, kind: ResourceKind, id: &str) -> IndexCommand {
+    IndexCommand::DeleteResource { index, kind, object_id: id.into() }
 }
 
 const MANY: u32 = 3_000;
@@ -306,7 +306,7 @@ fn assert_end(rig: &Rig) {
 }
 
 /// The rules of a model.
-const ALIKE: DocumentKind = DocumentKind::Recommend(RecommendModel::LookingSimilar);
+const ALIKE: ResourceKind = ResourceKind::Recommend(RecommendModel::LookingSimilar);
 
 fn documents_script() -> Vec<IndexCommand> {
     vec![
@@ -317,27 +317,27 @@ fn documents_script() -> Vec<IndexCommand> {
         rule_of(ALIKE, 1, "b", "x"),
         IndexCommand::Copy { from: 1, to: 4 },
         forget(1, ALIKE, "a"),
-        rule_of(DocumentKind::Recommend(RecommendModel::TrendingItems), 4, "a", "z"),
-        IndexCommand::SaveDocuments { index: 4, kind: ALIKE, documents: vec![], replace: true },
-        forget(1, DocumentKind::Synonyms, "t"),
+        rule_of(ResourceKind::Recommend(RecommendModel::TrendingItems), 4, "a", "z"),
+        IndexCommand::SaveResources { index: 4, kind: ALIKE, resources: vec![], replace: true },
+        forget(1, ResourceKind::Synonyms, "t"),
         records(1, vec![RecordOp::Clear]),
         IndexCommand::Drop { index: 2 },
-        forget(4, DocumentKind::Rules, "missing"),
+        forget(4, ResourceKind::Rules, "missing"),
         synonyms(4, &["u", "v", "v"], "third", true),
         rule(1, "r", "y"),
         // none of its kind: changes nothing, not even what the list drops
-        IndexCommand::SaveDocuments {
+        IndexCommand::SaveResources {
             index: 1,
-            kind: DocumentKind::Rules,
-            documents: vec![RawDocument { object_id: "w".into(), document: b"{}".to_vec() }],
+            kind: ResourceKind::Rules,
+            resources: vec![RawResource { object_id: "w".into(), document: b"{}".to_vec() }],
             replace: true,
         },
     ]
 }
 fn assert_documents(rig: &Rig) {
-    assert_eq!(rig.documents(1), "s:second u:first r:y looking-similar/b:x");
-    assert_eq!(rig.documents(2), "gone");
-    assert_eq!(rig.documents(4), "u:third v:third r:x trending-items/a:z");
+    assert_eq!(rig.resources(1), "s:second u:first r:y looking-similar/b:x");
+    assert_eq!(rig.resources(2), "gone");
+    assert_eq!(rig.resources(4), "u:third v:third r:x trending-items/a:z");
     assert!(rig.records(1).is_empty());
 }
 

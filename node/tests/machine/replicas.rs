@@ -35,7 +35,7 @@ pub fn script() -> Vec<IndexCommand> {
         records(1, vec![put("d", 4), RecordOp::Delete { object_id: "b".into() }]),
         // a list from before that one
         follow(1, 8, &[]),
-        forward(forget(1, DocumentKind::Synonyms, "s")),
+        forward(forget(1, ResourceKind::Synonyms, "s")),
         follow(1, 12, &[(7, STANDARD), (6, VIRTUAL)]),
         records(1, vec![put("e", 5)]),
         records(5, vec![put("own", 0)]),
@@ -63,10 +63,10 @@ pub fn assert_end(rig: &Rig) {
     ] {
         assert_eq!(rig.records(index), expected, "index {index}");
     }
-    for (index, documents) in [(1, "t:first"), (5, "t:first r:x"), (6, "t:first"), (7, "t:first")] {
+    for (index, resources) in [(1, "t:first"), (5, "t:first r:x"), (6, "t:first"), (7, "t:first")] {
         let settings = rig.node.index(index).unwrap().settings.load_full();
         assert_eq!(settings.document["hitsPerPage"], 7, "index {index}");
-        assert_eq!(rig.documents(index), documents, "index {index}");
+        assert_eq!(rig.resources(index), resources, "index {index}");
     }
     assert_eq!(rig.order(5), ["a", "d", "own"], "its own order");
 }

@@ -106,8 +106,8 @@ impl Author {
         match self.chance.index(6) {
             0..=2 => self.settings(index),
             3 => synonyms(index, &[id], id, self.chance.once_in(3)),
-            4 => rule_of(*self.chance.pick(&DocumentKind::ALL[1..]), index, id, "x"),
-            _ => forget(index, *self.chance.pick(&DocumentKind::ALL), id),
+            4 => rule_of(*self.chance.pick(&ResourceKind::ALL[1..]), index, id, "x"),
+            _ => forget(index, *self.chance.pick(&ResourceKind::ALL), id),
         }
     }
     fn forwarded(&mut self) -> IndexCommand {
@@ -115,7 +115,7 @@ impl Author {
         let command = match self.chance.index(3) {
             0 => self.settings(primary),
             1 => synonyms(primary, &["f"], "f", false),
-            _ => forget(primary, DocumentKind::Synonyms, "f"),
+            _ => forget(primary, ResourceKind::Synonyms, "f"),
         };
         IndexCommand::Forward { command: Box::new(command) }
     }

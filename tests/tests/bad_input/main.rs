@@ -269,7 +269,7 @@ fn wrong_records_and_batches_change_nothing() {
             400,
             parameter("attributesToRetrieve", "array of strings"),
         ),
-        batch(r#"{"requests":[{"body":{}}]}"#, is("action is required in each operation")),
+        batch(r#"{"requests":[{"body":{}}]}"#, is("action is required in the operation at the position 0")),
         batch(r#"{"requests":[{"action":"explode","body":{}}]}"#, Starts("Invalid batch action: explode, expected one of ")),
         batch(r#"{"requests":[{"action":7,"body":{}}]}"#, Starts("parse error: ")),
         batch(r#"{"requests":[{"action":"updateObject","body":{"a":1}}]}"#, is("objectID is required in the operation at the position 0")),
@@ -283,7 +283,7 @@ fn wrong_records_and_batches_change_nothing() {
         case("POST", "/1/indexes/books/1/partial", br#"{"n":{"_operation":"Increment","value":"x"}}"#, 400, is("Invalid operation on attribute n, expected number as value")),
         case("POST", "/1/indexes/books/1/partial", br#"{"n":{"_operation":"IncrementFrom","value":1.5}}"#, 400, is("Invalid operation on attribute n, expected integer as value")),
         case("POST", "/1/indexes/books/1/partial", b"[]", 400, Starts("Invalid record: expected a JSON object")),
-        case("POST", "/1/indexes/*/batch", br#"{"requests":[{"action":"addObject","body":{}}]}"#, 400, is("indexName is required in each operation")),
+        case("POST", "/1/indexes/*/batch", br#"{"requests":[{"action":"addObject","body":{}}]}"#, 400, is("indexName is required in the operation at the position 0")),
         case("POST", "/1/indexes/*/batch", br#"{"requests":[{"indexName":"","action":"addObject","body":{}}]}"#, 400, Starts("indexName is not valid")),
     ];
     let client = server.client();

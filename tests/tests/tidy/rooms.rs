@@ -55,7 +55,7 @@ const HOUSES: &[House] = &[
             &["scratch"],
             &["language"],
             &["analysis"],
-            &["documents"],
+            &["resources"],
             &["index"],
             &["owners"],
             &["term_matches"],

@@ -14,7 +14,8 @@ fn read(caller: Caller, scope: Scope, body: &str) -> Result<Ops> {
     Reader { caller, body, scope, record_bytes_max: 100 }.ops()
 }
 fn one(body: &str) -> Result<Vec<CallerOp>> {
-    read(Caller::Admin, Scope::PathIndex, body).map(|ops| ops.into_iter().map(|(_, op)| op).collect())
+    read(Caller::Admin, Scope::PathIndex(IndexName::new("i").unwrap()), body)
+        .map(|ops| ops.into_iter().map(|(_, op)| op).collect())
 }
 #[track_caller]
 fn refused(body: &str, start: &str) -> Error {
@@ -62,7 +63,10 @@ fn faults_are_named() {
         "parse error: requests: invalid type: object, expected a list of operations near line:1",
     );
     refused(r#"{"requests":[{"action":7}]}"#, "parse error: requests[0].action: invalid type: integer `7`");
-    refused(r#"{"requests":[{"body":{}}]}"#, "action is required");
+    refused(r#"{"requests":[{"body":{}}]}"#, "action is required in the operation at the position 0");
+    refused(r#"{"requests":[{"action":"clear","indexName":"i"},{"action":"clear","indexName":"other"}]}"#, {
+        "indexName is other and not i in the operation at the position 1"
+    });
     refused(
         r#"{"requests":[5]}"#,
         "parse error: requests[0]: invalid type: integer `5`, expected an object near line:1",
@@ -97,7 +101,9 @@ fn rights_are_checked_for_each_operation_with_its_place() {
     let add = r#"{"requests":[{"action":"addObject","body":{"a":1}}]}"#;
     let delete = r#"{"requests":[{"action":"addObject","body":{}},{"action":"deleteObject","body":{"objectID":"1"}}]}"#;
     let clear = r#"{"requests":[{"action":"clear"}]}"#;
-    let refused = |acl: &[Acl], body: &str| read(key(acl), Scope::PathIndex, body).unwrap_err().message;
+    let refused = |acl: &[Acl], body: &str| {
+        read(key(acl), Scope::PathIndex(IndexName::new("i").unwrap()), body).unwrap_err().message
+    };
     assert!(
         refused(&[Acl::Search], add).starts_with("Not enough rights to update an object near line:1 column:")
     );
@@ -110,7 +116,14 @@ fn rights_are_checked_for_each_operation_with_its_place() {
         "Not enough rights to delete an object near line:1 column:30"
     );
     assert_eq!(refused(&[Acl::Search], r#"{"requests":[]}"#), "Method not allowed with this API key");
-    assert!(read(key(&[Acl::AddObject, Acl::DeleteObject]), Scope::PathIndex, delete).is_ok());
+    assert!(
+        read(
+            key(&[Acl::AddObject, Acl::DeleteObject]),
+            Scope::PathIndex(IndexName::new("i").unwrap()),
+            delete
+        )
+        .is_ok()
+    );
 }
 
 #[test]
@@ -127,7 +140,10 @@ fn each_index_of_a_multi_batch_is_checked() {
         scope: Scope::EachNamesIndex,
         record_bytes_max: 100,
     };
-    assert_eq!(unnamed.ops().unwrap_err().message, "indexName is required in each operation");
+    assert_eq!(
+        unnamed.ops().unwrap_err().message,
+        "indexName is required in the operation at the position 0"
+    );
 }
 
 #[test]

@@ -10,10 +10,10 @@ use crate::rpc::calls::encode_call;
 use crate::types::{CallerOp, ObjectRequest, ReadRights, Whose};
 use crate::write;
 use quorate_model::analytics::{By, Day, Order, ReportQuery as Figures};
-use quorate_model::document::DocumentQuery;
+use quorate_model::resource::ResourceQuery;
 use quorate_model::wire::Text;
 use quorate_model::{
-    Candidates, DocumentKind, Filter, GroupId, IndexName, NodeId, RecommendModel, Recommendation,
+    Candidates, Filter, GroupId, IndexName, NodeId, RecommendModel, Recommendation, ResourceKind,
     SearchParams, UserId, filter,
 };
 use quorate_node::{ModelKey, Payer};
@@ -137,8 +137,8 @@ fn calls_are_what_other_versions_know() {
         attributes_to_retrieve: Some(vec!["a".into()]),
     }];
     let shown_requests = json!([{"index": index, "object_id": "\u{7f}\n", "attributes_to_retrieve": ["a"]}]);
-    let (group, incarnation, kind) = (GroupId(3), u64::MAX, DocumentKind::Rules);
-    let query = DocumentQuery::default();
+    let (group, incarnation, kind) = (GroupId(3), u64::MAX, ResourceKind::Rules);
+    let query = ResourceQuery::default();
     let shown_query = serde_json::to_value(&query).expect("JSON");
     let whose = Whose { owner: UserId::new("u").expect("valid"), ids: None };
     let recommendation = Recommendation {
@@ -180,12 +180,12 @@ fn calls_are_what_other_versions_know() {
         ),
         (sent(GetSettings { index: index.clone() }), json!({"Settings": {"index": index}})),
         (
-            sent(GetDocument { index: index.clone(), kind, object_id: "r".into() }),
+            sent(GetResource { index: index.clone(), kind, object_id: "r".into() }),
             json!({"Document": {"index": index, "kind": kind, "object_id": "r"}}),
         ),
         (
-            sent(SearchDocuments { index: index.clone(), kind, asked: query }),
-            json!({"SearchDocuments": {"index": index, "kind": kind, "asked": shown_query}}),
+            sent(SearchResources { index: index.clone(), kind, asked: query }),
+            json!({"SearchResources": {"index": index, "kind": kind, "asked": shown_query}}),
         ),
         (
             sent(GetFigures { group, incarnations: vec![incarnation, 0] }),
@@ -196,7 +196,7 @@ fn calls_are_what_other_versions_know() {
             json!({"Parts": {"group": 3, "incarnation": incarnation, "kinds": [kind], "within_ms": 5}}),
         ),
         (
-            sent(CountDocuments { group, incarnation, kind, ids: vec!["a".into()] }),
+            sent(CountResources { group, incarnation, kind, ids: vec!["a".into()] }),
             json!({"Count": {"group": 3, "incarnation": incarnation, "kind": kind, "ids": ["a"]}}),
         ),
         (

@@ -65,7 +65,7 @@ impl Replica {
                 let document = self.settings.entry(index).or_default();
                 *document = changed(document, &changes, replace);
             }
-            IndexCommand::SaveDocuments { .. } => {}
+            IndexCommand::SaveResources { .. } => {}
             IndexCommand::Copy { from, to } => self.copy(from, to),
             IndexCommand::Drop { index } => {
                 self.records.retain(|(of, _), _| *of != index);

@@ -456,7 +456,7 @@ impl Env for Seat {
             replica.settings.get(&index).cloned().unwrap_or_default()
         });
         let settings = Arc::new(Settings::from_document(&document.await?)?);
-        Ok(IndexConfig { settings, documents: vec![] })
+        Ok(IndexConfig { settings, resources: vec![] })
     }
     async fn is_published(&self, task: TaskId) -> bool {
         match task.group() {

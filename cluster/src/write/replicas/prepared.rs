@@ -145,7 +145,7 @@ async fn config_of(
     deadline: Instant,
 ) -> Result<Option<IndexConfig>> {
     match meta.catalogue.get(name) {
-        Some(row) => index_config::now(context, row, &context.document_kinds(), deadline).await.map(Some),
+        Some(row) => index_config::now(context, row, &context.resource_kinds(), deadline).await.map(Some),
         None => Ok(None),
     }
 }
@@ -153,12 +153,12 @@ async fn config_of(
 /// Gives an index the configuration that it is to have.
 fn configure(life: &Life) -> IndexCommand {
     let index = life.incarnation;
-    let IndexConfig { settings, documents } = &life.config;
+    let IndexConfig { settings, resources } = &life.config;
     let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
-    let saved = documents.iter().cloned().map(|(kind, documents)| IndexCommand::SaveDocuments {
+    let saved = resources.iter().cloned().map(|(kind, resources)| IndexCommand::SaveResources {
         index,
         kind,
-        documents,
+        resources,
         replace: true,
     });
     let settings = IndexCommand::Settings { index, changes, replace: true };

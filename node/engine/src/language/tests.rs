@@ -134,6 +134,18 @@ fn words_that_only_look_like_forms_are_left_alone() {
 }
 
 #[test]
+fn where_no_language_is_said_short_words_are_not_guessed() {
+    let of_all = |word: &str| Dictionaries::default().declensions(word, Languages::ALL);
+    for word in ["war", "car", "hen", "one", "bar", "par"] {
+        let short: Vec<String> = of_all(word).into_iter().filter(|form| form.len() < 3).collect();
+        assert!(short.is_empty(), "{word} {short:?}");
+        assert!(of_all(word).contains(&format!("{word}s")), "{word}");
+    }
+    assert!(of_all("cars").contains(&"car".to_owned()));
+    assert!(forms("en", "tvs").contains(&"tv".to_owned()), "a language that is said has short words");
+}
+
+#[test]
 fn forms_are_few_and_without_repetition() {
     for word in ["case", "a", "hund", "casa", "bil", "kitap", "книга", "e", "ß", "zzzzzzzz"] {
         let found = Dictionaries::default().declensions(word, Languages::ALL);

@@ -95,7 +95,8 @@ pub fn distance_m(a: LatLng, b: LatLng) -> f64 {
     let h = (d_lat / 2.0).sin().powi(2) + lat_a.cos() * lat_b.cos() * (d_lng / 2.0).sin().powi(2);
     2.0 * EARTH_M * h.sqrt().min(1.0).asin()
 }
-/// Whether the point lies in the box of two opposite corners; a box wider than half the globe crosses the date line.
+/// Whether the point lies in the box of two opposite corners. Of a box wider than half the globe they are those in the northeast
+/// and the southwest, as clients of maps send them: where the one in the northeast is west of the other, it crosses the date line.
 pub fn inside_box(corners: &[f64; 4], point: LatLng) -> bool {
     let [lat_a, lng_a, lat_b, lng_b] = *corners;
     let (south, north) = (lat_a.min(lat_b), lat_a.max(lat_b));
@@ -103,7 +104,8 @@ pub fn inside_box(corners: &[f64; 4], point: LatLng) -> bool {
     if point.lat < south || point.lat > north {
         return false;
     }
-    if east - west > 180.0 {
+    let is_northern_west = if lat_a >= lat_b { lng_a < lng_b } else { lng_b < lng_a };
+    if east - west > 180.0 && is_northern_west {
         return point.lng >= east || point.lng <= west;
     }
     point.lng >= west && point.lng <= east
@@ -198,8 +200,13 @@ mod tests {
             ([10.0, 0.0, 0.0, 10.0], at(5.0, 5.0), true),
             ([0.0, 10.0, 10.0, 0.0], at(5.0, 5.0), true),
             ([10.0, 0.0, 0.0, 10.0], at(5.0, 11.0), false),
-            ([10.0, 170.0, -10.0, -170.0], at(0.0, 175.0), true),
-            ([10.0, 170.0, -10.0, -170.0], at(0.0, 0.0), false),
+            ([10.0, -170.0, -10.0, 170.0], at(0.0, 175.0), true),
+            ([10.0, -170.0, -10.0, 170.0], at(0.0, 0.0), false),
+            ([-10.0, 170.0, 10.0, -170.0], at(0.0, -175.0), true),
+            ([10.0, 170.0, -10.0, -170.0], at(0.0, 175.0), false),
+            ([10.0, 170.0, -10.0, -170.0], at(0.0, 0.0), true),
+            ([90.0, 180.0, -90.0, -180.0], at(-33.9, 151.2), true),
+            ([-90.0, -180.0, 90.0, 180.0], at(-33.9, 151.2), true),
         ] {
             assert_eq!(inside_box(&corners, point), expected, "{corners:?} {point:?}");
         }

@@ -72,16 +72,30 @@ impl Rewrite {
             return self.replaced;
         }
         self.cuts.sort_by_key(|cut| cut.first);
-        let mut pieces = vec![];
+        let mut pieces: Vec<String> = vec![];
         let mut from = 0;
         for cut in &self.cuts {
-            pieces.push(&asked.query[from..asked.words[cut.first].start]);
-            pieces.extend(cut.insert.as_deref());
+            let (before, is_excluded) = without_minus(&asked.query[from..asked.words[cut.first].start]);
+            pieces.push(before.to_owned());
+            pieces.extend(cut.insert.as_deref().map(str::trim).filter(|insert| !insert.is_empty()).map(
+                |insert| match (is_excluded, insert.contains(char::is_whitespace)) {
+                    (false, _) => insert.to_owned(),
+                    (true, false) => format!("-{insert}"),
+                    (true, true) => format!("-\"{insert}\""),
+                },
+            ));
             from = asked.words[cut.end - 1].end;
         }
-        pieces.push(&asked.query[from..]);
-        let pieces = pieces.into_iter().map(str::trim).filter(|piece| !piece.is_empty());
+        pieces.push(asked.query[from..].to_owned());
+        let pieces = pieces.iter().map(|piece| piece.trim()).filter(|piece| !piece.is_empty());
         Some(pieces.collect::<Vec<_>>().join(" "))
+    }
+}
+/// What stands before a word, without the minus that excludes it, and whether there was one (C§4.6).
+fn without_minus(before: &str) -> (&str, bool) {
+    match before.strip_suffix('-') {
+        Some(rest) if rest.is_empty() || rest.ends_with(char::is_whitespace) => (rest, true),
+        Some(_) | None => (before, false),
     }
 }
 /// Where the query has what an edit deletes.

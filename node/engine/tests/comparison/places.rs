@@ -38,9 +38,10 @@ pub fn random_parameters(chance: &mut Chance, params: &mut Map<String, Value>) {
         3 | 4 => {
             let boxes = [
                 json!([[2.1, 2.1, 8.1, 7.1]]),
-                // corners the other way round, two boxes, and one across the date line
+                // corners the other way round, two boxes, one across the date line, and one around the other way
                 json!([[8.1, 2.1, 2.1, 7.1]]),
                 json!([[0.1, 0.1, 3.1, 3.1], [6.1, 6.1, 9.9, 9.9]]),
+                json!([[9.9, -176.0, 0.1, 5.05]]),
                 json!([[9.9, 5.05, 0.1, -176.0]]),
             ];
             set("insideBoundingBox", chance.pick(&boxes).clone());
@@ -140,7 +141,9 @@ fn points(record: &Value) -> Vec<(f64, f64)> {
 }
 fn in_box(corners: &[f64], (lat, lng): (f64, f64)) -> bool {
     let (low, high) = (corners[1].min(corners[3]), corners[1].max(corners[3]));
-    let between = if high - low > 180.0 { lng <= low || lng >= high } else { lng >= low && lng <= high };
+    let northeast = if corners[0] >= corners[2] { corners[1] } else { corners[3] };
+    let across = high - low > 180.0 && northeast == low;
+    let between = if across { lng <= low || lng >= high } else { lng >= low && lng <= high };
     between && lat >= corners[0].min(corners[2]) && lat <= corners[0].max(corners[2])
 }
 /// The angles under which the sides are seen from a point inside add up to a full turn, from outside to none.

@@ -1,13 +1,13 @@
 //! How is the body of a change of a dictionary read (C§12.1)?
 
 use super::{DictionaryEntry, DictionaryKind, DictionaryOp, DictionaryWords};
-use crate::document::{Members, required_text};
 use crate::error::{Error, Result, shortened};
 use crate::json;
 use crate::languages;
 use crate::limits::{BATCH_OPS_MAX, DICTIONARY_WORDS_MAX};
 use crate::params::lenient;
 use crate::record::check_object_id;
+use crate::resource::{Members, required_text};
 use serde_json::Value;
 use serde_json::value::RawValue;
 

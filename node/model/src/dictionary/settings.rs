@@ -1,10 +1,10 @@
 //! Which standard entries of dictionaries are switched off (C§12.1)?
 
 use super::DictionaryKind;
-use crate::document::Members;
 use crate::error::{Error, Result};
 use crate::languages;
 use crate::params::lenient;
+use crate::resource::Members;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;

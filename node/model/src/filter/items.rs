@@ -18,11 +18,19 @@ pub enum Items {
     Tags,
 }
 
+/// What becomes of the spaces around the value of a facet: in a list it is what stands behind the name, in a text they separate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spaces {
+    Kept,
+    Dropped,
+}
+
 /// Parses a parameter that is a nested list of items or the text of one.
 ///
 /// Shape: the outer list is a conjunction, inner lists are disjunctions, deeper ones flow into them.
 /// Errors: `Invalid`, naming the parameter `name`.
 pub fn parse_items(name: &str, items: Items, value: &Value) -> Result<Filter> {
+    let mut spaces = Spaces::Kept;
     let groups = match value {
         Value::Null => Vec::new(),
         Value::Array(list) => json_groups(name, items, list)?,
@@ -35,7 +43,10 @@ pub fn parse_items(name: &str, items: Items, value: &Value) -> Result<Filter> {
                 Err(_) => return Err(expected(name, items)),
             }
         }
-        Value::String(text) => text_groups(text).ok_or_else(|| expected(name, items))?,
+        Value::String(text) => {
+            spaces = Spaces::Dropped;
+            text_groups(text).ok_or_else(|| expected(name, items))?
+        }
         Value::Bool(_) | Value::Number(_) | Value::Object(_) => return Err(expected(name, items)),
     };
     let count: usize = groups.iter().map(Vec::len).sum();
@@ -48,7 +59,7 @@ pub fn parse_items(name: &str, items: Items, value: &Value) -> Result<Filter> {
     let mut filter = Filter::default();
     for group in groups {
         let any: Result<Vec<FilterAtom>> =
-            group.iter().map(|item| atom(items, item).ok_or_else(|| expected(name, items))).collect();
+            group.iter().map(|item| atom(items, item, spaces).ok_or_else(|| expected(name, items))).collect();
         filter.all.push(AnyOf { any: any? });
     }
     Ok(filter)
@@ -155,8 +166,8 @@ fn end_group(item: &mut String, groups: &mut Vec<Vec<String>>) {
     groups.push(group);
 }
 
-fn atom(items: Items, item: &str) -> Option<FilterAtom> {
-    let item = item.trim();
+fn atom(items: Items, untrimmed: &str, spaces: Spaces) -> Option<FilterAtom> {
+    let item = untrimmed.trim();
     match items {
         Items::Numbers => Some(FilterAtom { atom: number_atom(item)?, negated: false, score: 1 }),
         Items::Tags => {
@@ -170,9 +181,11 @@ fn atom(items: Items, item: &str) -> Option<FilterAtom> {
             })
         }
         Items::Facets => {
-            let (item, score) = split_score(item)?;
+            // what stands behind the name is the value as it is, spaces included
+            let (item, score) = split_score(untrimmed.trim_start())?;
             let (name_negated, item) = sign(item);
             let (attribute, value) = split_name(item)?;
+            let value = if spaces == Spaces::Dropped { value.trim_start() } else { value };
             let (value_negated, value) = sign(value);
             let atom = named_value(attribute.to_owned(), strip_quotes(value).to_owned());
             Some(FilterAtom { atom, negated: name_negated != value_negated, score })
@@ -201,11 +214,11 @@ fn split_name(item: &str) -> Option<(&str, &str)> {
         && let Some(value) = item[end + 2..].trim_start().strip_prefix(':')
         && end > 0
     {
-        return Some((&item[1..=end], value.trim_start()));
+        return Some((&item[1..=end], value));
     }
     let first = item.chars().next()?.len_utf8();
     let colon = first + item[first..].find(':')?;
-    Some((item[..colon].trim_end(), item[colon + 1..].trim_start()))
+    Some((item[..colon].trim_end(), &item[colon + 1..]))
 }
 
 /// Splits a trailing `<score=N>` off; `None` when N is out of range.

@@ -166,6 +166,10 @@ fn c5_6_facet_filters() {
     facets(json!([]), "");
     facets(json!(["", null]), "");
     facets(json!(["a:it's"]), r#""a":"it's""#);
+    facets(json!(["brand:Acme ", " b: lead", "c:x <score=2>", "d:\" e \""]), {
+        r#""brand":"Acme " AND "b":" lead" AND "c":"x"<score=2> AND "d":" e ""#
+    });
+    facets(json!("brand: Acme , (b: c,d:e )"), r#""brand":"Acme" AND ("b":"c" OR "d":"e")"#);
     let expected = "! Invalid value for \"p\" parameter, expected string or nested array of strings of the form \"attribute:value\"";
     for wrong in [
         json!(["price"]),

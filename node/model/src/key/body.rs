@@ -1,13 +1,13 @@
 //! How does the body of a call become a key (C§13.1), and what is said about one that cannot?
 
 use super::{Acl, ApiKey};
-use crate::document::{Members, bytes_of};
 use crate::error::{Error, Result};
 use crate::ids::IndexName;
 use crate::limits::{
     INDEX_NAME_CHARS_MAX, KEY_BYTES_MAX, KEY_DESCRIPTION_BYTES_MAX, KEY_INTEGER_MAX, KEY_LIST_ENTRIES_MAX,
     KEY_REFERER_BYTES_MAX,
 };
+use crate::resource::{Members, bytes_of};
 use serde_json::{Map, Value};
 
 /// What callers may say of a key.

@@ -23,8 +23,8 @@ static LATER: [Row; 2] = [
 fn later(name: &str) -> Option<&'static Row> {
     LATER.iter().find(|row| row.name == name).or_else(|| table::lookup(name))
 }
-const RULE: Bearer = Bearer::Document(DocumentKind::Rules);
-const SYNONYM: Bearer = Bearer::Document(DocumentKind::Synonyms);
+const RULE: Bearer = Bearer::Document(ResourceKind::Rules);
+const SYNONYM: Bearer = Bearer::Document(ResourceKind::Synonyms);
 const WORDS: &[LaterWord] = &[
     LaterWord { bearer: RULE, path: "conditions.mood", value: None, level: 5 },
     LaterWord { bearer: SYNONYM, path: "type", value: Some("oppositeOf"), level: 6 },
@@ -210,7 +210,7 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
     });
     of_synonyms.insert("type".into(), SYNONYM_TYPES.iter().map(|&name| name.to_owned()).collect());
     let of_models = vocabulary::of(|| drop(RecommendRule::parse_batch(RECOMMEND_RULES.as_bytes()).unwrap()));
-    let models = RecommendModel::ALL.map(|model| Bearer::Document(DocumentKind::Recommend(model)));
+    let models = RecommendModel::ALL.map(|model| Bearer::Document(ResourceKind::Recommend(model)));
     found += &words("rules", FIRST, &[RULE], &of_rules, LATER_WORDS, released);
     found += &words("synonyms", FIRST, &[SYNONYM], &of_synonyms, LATER_WORDS, released);
     found += &words("recommend", RECOMMEND, &models, &of_models, LATER_WORDS, released);
@@ -236,16 +236,16 @@ fn tags_that_older_programs_would_refuse_need_a_later_level() {
         let tags = json!({"highlightPostTag": "x".repeat(letters), "hitsPerPage": 3});
         assert_eq!(of_settings(tags.to_string().as_bytes()).level, level, "{letters}");
         let rule = json!({"objectID": "r", "consequence": {"params": tags}}).to_string();
-        assert_eq!(of_document(DocumentKind::Rules, rule.as_bytes()).level, level, "{letters}");
+        assert_eq!(of_document(ResourceKind::Rules, rule.as_bytes()).level, level, "{letters}");
     }
 }
 
 #[test]
 fn rules_of_models_need_the_level_at_which_they_began() {
-    let kind = DocumentKind::Recommend(RecommendModel::TrendingItems);
+    let kind = ResourceKind::Recommend(RecommendModel::TrendingItems);
     assert_eq!(of_document(kind, b"{}").level, RECOMMEND);
-    assert_eq!(kinds_at(EVENTS), [DocumentKind::Synonyms, DocumentKind::Rules]);
-    assert_eq!(kinds_at(RECOMMEND), DocumentKind::ALL);
+    assert_eq!(kinds_at(EVENTS), [ResourceKind::Synonyms, ResourceKind::Rules]);
+    assert_eq!(kinds_at(RECOMMEND), ResourceKind::ALL);
 }
 
 #[test]

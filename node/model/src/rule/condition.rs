@@ -1,10 +1,10 @@
 //! How is a condition of a rule read (C§10.1, C§10.2)?
 
 use super::{Anchoring, Condition, FacetValue, Pattern, PatternPart};
-use crate::document::Members;
 use crate::error::{Error, Result};
 use crate::filter::{Atom, Filter, parse_filters};
 use crate::params::lenient;
+use crate::resource::Members;
 use serde_json::Value;
 
 const MEMBERS: &[&str] = &["pattern", "anchoring", "alternatives", "context", "filters"];

@@ -2,7 +2,6 @@
 
 use super::condition::parts;
 use super::{AutomaticFilter, Consequence, PatternPart, Promotion, QueryChange, QueryEdit};
-use crate::document::{Members, bytes_of, missing, required_text, text};
 use crate::error::{Error, Result};
 use crate::ids::ObjectId;
 use crate::limits::{
@@ -11,6 +10,7 @@ use crate::limits::{
     RULE_PROMOTED_GROUP_MAX, RULE_PROMOTED_MAX, RULE_USER_DATA_BYTES_MAX,
 };
 use crate::params::{SearchParams, lenient};
+use crate::resource::{Members, bytes_of, missing, required_text, text};
 use serde_json::{Map, Value};
 
 const MEMBERS: &[&str] = &["params", "promote", "hide", "filterPromotes", "userData", "redirect"];

@@ -1,11 +1,11 @@
 //! How does a document become a rule (C§10.1)?
 
 use super::{AutomaticFilter, Condition, Period, Rule, condition, consequence};
-use crate::document::{self, Given, Members};
 use crate::error::{Error, Result};
 use crate::limits::{RULE_CONDITIONS_MAX, RULE_LIST_ENTRIES_MAX, RULE_PARAMETER_BYTES_MAX};
 use crate::params::lenient;
 use crate::params::members::as_taken_before;
+use crate::resource::{self, Given, Members};
 use serde_json::Value;
 
 const MEMBERS: &[&str] = &[
@@ -25,13 +25,13 @@ impl Rule {
     ///
     /// Errors: `Invalid`, naming the member (C§19).
     pub fn parse_body(body: &[u8], path_id: &str) -> Result<Rule> {
-        document::one(body, "rule", path_id, Rule::typed)
+        resource::one(body, "rule", path_id, Rule::typed)
     }
     /// Reads the body of a batch; an empty body is an empty list.
     ///
     /// Errors: `Invalid`, naming the member, the position and the id.
     pub fn parse_batch(body: &[u8]) -> Result<Vec<Rule>> {
-        document::many(body, "rule", Rule::typed)
+        resource::many(body, "rule", Rule::typed)
     }
     /// Reads a document that was saved, by this program or one before that refused less.
     pub fn from_document(document: &[u8]) -> Result<Rule> {

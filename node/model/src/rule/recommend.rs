@@ -3,11 +3,11 @@
 use super::consequence::{self, RECORDS_OF_RECOMMENDATIONS};
 use super::parse::{description, validity};
 use super::{AutomaticFilter, Period, Promotion, condition};
-use crate::document::{self, Given, Members};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::ids::ObjectId;
 use crate::limits::RECOMMEND_RULE_CONDITIONS_MAX;
+use crate::resource::{self, Given, Members};
 use serde_json::{Map, Value, json};
 
 const MEMBERS: &[&str] =
@@ -69,7 +69,7 @@ impl RecommendRule {
     ///
     /// Errors: `Invalid`, naming the member, the position and the id.
     pub fn parse_batch(body: &[u8]) -> Result<Vec<RecommendRule>> {
-        document::many(body, "rule", RecommendRule::typed)
+        resource::many(body, "rule", RecommendRule::typed)
     }
     /// Reads a document that was saved.
     pub fn from_document(document: &[u8]) -> Result<RecommendRule> {

@@ -62,13 +62,28 @@ static BY_LANGUAGE: LazyLock<Vec<(Language, &Rules)>> = LazyLock::new(|| {
     RULES.iter().filter_map(known).collect()
 });
 
+/// Where more languages than this are meant, nobody has said which one a word is of.
+const LANGUAGES_SAID: usize = 4;
+/// Letters of a form that is not made by rules then: a word of one language nearly always has an ending of some other.
+const SHORT: usize = 2;
+
 /// Appends the forms of a normalised word, at most [`super::dictionaries::FORMS_MAX`] in all.
 pub(super) fn push_forms(word: &str, languages: Languages, forms: &mut Vec<String>) {
+    let is_guessed =
+        BY_LANGUAGE.iter().filter(|(language, _)| languages.contains(*language)).count() > LANGUAGES_SAID;
     for (_, rules) in BY_LANGUAGE.iter().filter(|(language, _)| languages.contains(*language)) {
         if forms.len() >= super::dictionaries::FORMS_MAX {
             break;
         }
+        let before = forms.len();
         rules.push_forms(word, forms);
+        if is_guessed {
+            let mut at = 0;
+            forms.retain(|form| {
+                at += 1;
+                at <= before || form.len() > SHORT || !form.is_ascii() || rules.is_pair(word, form)
+            });
+        }
     }
 }
 /// Whether a language has rules.

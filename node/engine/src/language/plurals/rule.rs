@@ -44,6 +44,10 @@ impl Rules {
         self.exchange(word, endings.clone().map(|(one, many)| (*many, *one)), &mut push);
         self.exchange(word, endings.map(|(one, many)| (*one, *many)), &mut push);
     }
+    /// Whether these are a word that follows no rule and its plural, either way round.
+    pub fn is_pair(&self, word: &str, form: &str) -> bool {
+        self.pairs.iter().any(|(one, many)| (*one, *many) == (word, form) || (*many, *one) == (word, form))
+    }
     fn exchange(
         &self,
         word: &str,

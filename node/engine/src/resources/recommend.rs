@@ -2,8 +2,8 @@
 
 use super::{Words, page, parsed};
 use crate::analysis::Schema;
-use quorate_model::document::DocumentQuery;
-use quorate_model::results::DocumentHits;
+use quorate_model::resource::ResourceQuery;
+use quorate_model::results::ResourceHits;
 use quorate_model::rule::RecommendCondition;
 use quorate_model::{RecommendRule, Result};
 use serde_json::{Map, Value, json};
@@ -12,8 +12,8 @@ use serde_json::{Map, Value, json};
 pub fn find_recommend_rules<'a>(
     rules: impl Iterator<Item = &'a RecommendRule>,
     schema: &Schema,
-    asked: &DocumentQuery,
-) -> Result<DocumentHits> {
+    asked: &ResourceQuery,
+) -> Result<ResourceHits> {
     let words = Words::new(schema, &asked.query);
     let is_selected = |rule: &RecommendRule| {
         let has_context = |condition: &RecommendCondition| condition.context == asked.context;
@@ -64,14 +64,14 @@ mod tests {
             rule(json!({"objectID": "r2", "condition": {"context": "mobile"}, "consequence": hide})),
             rule(json!({"objectID": "r1", "description": "Spring sale", "consequence": hide})),
         ];
-        let find = |query: &str, change: fn(&mut DocumentQuery)| {
+        let find = |query: &str, change: fn(&mut ResourceQuery)| {
             let mut asked =
-                DocumentQuery { query: query.into(), hits_per_page: 10, ..DocumentQuery::default() };
+                ResourceQuery { query: query.into(), hits_per_page: 10, ..ResourceQuery::default() };
             change(&mut asked);
             let hits = find_recommend_rules(all.iter(), &Schema::default(), &asked).unwrap().hits;
             hits.iter().map(|hit| serde_json::from_slice(hit).unwrap()).collect::<Vec<Value>>()
         };
-        let ids = |query: &str, change: fn(&mut DocumentQuery)| {
+        let ids = |query: &str, change: fn(&mut ResourceQuery)| {
             let hits = find(query, change);
             hits.iter().map(|hit| hit["objectID"].as_str().unwrap().to_owned()).collect::<Vec<_>>().join(" ")
         };
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(ids("", |asked| asked.context = Some("Mobile".into())), "");
         assert_eq!(ids("", |asked| asked.enabled = Some(false)), "r3");
         assert_eq!(ids("", |asked| asked.enabled = Some(true)), "r2 r1");
-        let some = |asked: &mut DocumentQuery| {
+        let some = |asked: &mut ResourceQuery| {
             asked.filter = parse_filters("objectID:r1 OR enabled:false").unwrap();
         };
         assert_eq!(ids("", some), "r3 r1");

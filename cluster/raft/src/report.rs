@@ -1,7 +1,6 @@
 //! What waits for the consensus of a group? Its actor leaves that here at each tick, so the answer comes also while the thread hangs.
 
 use crate::effects::Role;
-use crate::handle::GroupHandle;
 use crate::status::Status;
 use parking_lot::Mutex;
 use std::time::{Duration, Instant};
@@ -28,8 +27,9 @@ pub struct ConsensusStatus {
 #[derive(Debug, Default)]
 pub(crate) struct Left(Mutex<Option<Said>>);
 
+/// What an actor said at a tick.
 #[derive(Clone, Copy, Debug)]
-struct Said {
+pub(crate) struct Said {
     at: Instant,
     queued: usize,
     oldest: Option<Instant>,
@@ -40,18 +40,14 @@ impl Left {
     pub fn leave(&self, queued: usize, oldest: Option<Instant>) {
         *self.0.lock() = Some(Said { at: Instant::now(), queued, oldest });
     }
-}
-
-impl GroupHandle {
-    /// How the group's consensus is; what waits is known as of its last tick. Cost: a lock.
-    pub fn consensus(&self) -> ConsensusStatus {
-        let said = *self.status.left.0.lock();
-        let is_running = self.address.connected();
-        status_of(&self.status(), said, is_running, Duration::from_millis(self.tick_ms), Instant::now())
+    /// What was left last.
+    pub fn said(&self) -> Option<Said> {
+        *self.0.lock()
     }
 }
 
-fn status_of(
+/// How the consensus of a group with these positions is, by what its actor has said.
+pub(crate) fn status_of(
     positions: &Status,
     said: Option<Said>,
     is_running: bool,

@@ -1,8 +1,8 @@
-//! How are the documents users keep beside records (synonyms, rules) read, and what is wrong with one?
+//! How are the resources users keep beside records (synonyms, rules) read, and what is wrong with one?
 
 mod query;
 
-pub use query::DocumentQuery;
+pub use query::ResourceQuery;
 
 use crate::error::{Error, Result, shortened};
 use crate::json;
@@ -14,23 +14,23 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-/// Which documents of an index. Commands carry it by its number: append, never reorder.
+/// Which resources of an index. Commands carry it by its number: append, never reorder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[allow(missing_docs)]
-pub enum DocumentKind {
+pub enum ResourceKind {
     Synonyms,
     Rules,
     /// The rules of one model of recommendations.
     Recommend(RecommendModel),
 }
-impl DocumentKind {
+impl ResourceKind {
     /// All kinds.
-    pub const ALL: [DocumentKind; 2 + RecommendModel::ALL.len()] = {
-        let mut all = [DocumentKind::Synonyms; 2 + RecommendModel::ALL.len()];
-        all[1] = DocumentKind::Rules;
+    pub const ALL: [ResourceKind; 2 + RecommendModel::ALL.len()] = {
+        let mut all = [ResourceKind::Synonyms; 2 + RecommendModel::ALL.len()];
+        all[1] = ResourceKind::Rules;
         let mut model = 0;
         while model < RecommendModel::ALL.len() {
-            all[2 + model] = DocumentKind::Recommend(RecommendModel::ALL[model]);
+            all[2 + model] = ResourceKind::Recommend(RecommendModel::ALL[model]);
             model += 1;
         }
         all
@@ -39,39 +39,39 @@ impl DocumentKind {
     /// The part of an index that it belongs to, as the `scope` of a copy names it.
     pub fn scope(self) -> &'static str {
         match self {
-            DocumentKind::Synonyms => "synonyms",
-            DocumentKind::Rules | DocumentKind::Recommend(_) => "rules",
+            ResourceKind::Synonyms => "synonyms",
+            ResourceKind::Rules | ResourceKind::Recommend(_) => "rules",
         }
     }
     /// What they are.
     pub fn name(self) -> &'static str {
         match self {
-            DocumentKind::Synonyms => "synonyms",
-            DocumentKind::Rules => "rules",
-            DocumentKind::Recommend(_) => "recommend_rules",
+            ResourceKind::Synonyms => "synonyms",
+            ResourceKind::Rules => "rules",
+            ResourceKind::Recommend(_) => "recommend_rules",
         }
     }
     /// How many of them one index may have (C§20).
     pub fn count_max(self) -> usize {
         match self {
-            DocumentKind::Synonyms => SYNONYMS_MAX,
-            DocumentKind::Rules => RULES_MAX,
-            DocumentKind::Recommend(_) => RECOMMEND_RULES_MAX,
+            ResourceKind::Synonyms => SYNONYMS_MAX,
+            ResourceKind::Rules => RULES_MAX,
+            ResourceKind::Recommend(_) => RECOMMEND_RULES_MAX,
         }
     }
     /// 400 for a change that would leave more than that.
     pub fn too_many(self) -> Error {
         let whose = match self {
-            DocumentKind::Synonyms | DocumentKind::Rules => "An index",
-            DocumentKind::Recommend(_) => "A model of an index",
+            ResourceKind::Synonyms | ResourceKind::Rules => "An index",
+            ResourceKind::Recommend(_) => "A model of an index",
         };
         Error::invalid(format!("{whose} can have at most {} {}", self.count_max(), self.scope()))
     }
     /// 404 for one that is not there (C§19).
     pub fn missing(self) -> Error {
         match self {
-            DocumentKind::Synonyms => Error::not_found("Synonym set does not exist"),
-            DocumentKind::Rules | DocumentKind::Recommend(_) => Error::no_object(),
+            ResourceKind::Synonyms => Error::not_found("Synonym set does not exist"),
+            ResourceKind::Rules | ResourceKind::Recommend(_) => Error::no_object(),
         }
     }
 }
@@ -121,7 +121,7 @@ pub(crate) fn one<T>(
     typed(Given::new(parsed(body)?, what, Some(path_id))?)
 }
 
-/// Reads the body of a call that saves many documents: a JSON array. Errors name the place in it and the id.
+/// Reads the body of a call that saves many resources: a JSON array. Errors name the place in it and the id.
 pub(crate) fn many<T>(body: &[u8], what: &str, typed: impl Fn(Given) -> Result<T>) -> Result<Vec<T>> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Vec::new());
@@ -133,7 +133,7 @@ pub(crate) fn many<T>(body: &[u8], what: &str, typed: impl Fn(Given) -> Result<T
     if values.len() > BATCH_OPS_MAX {
         return Err(Error::invalid(format!("expected at most {BATCH_OPS_MAX} {what}s in one call")));
     }
-    let mut documents = Vec::with_capacity(values.len());
+    let mut resources = Vec::with_capacity(values.len());
     for (position, value) in values.into_iter().enumerate() {
         let value = parsed(value.get().as_bytes())?;
         let id = value.get("objectID").and_then(Value::as_str).map(str::to_owned);
@@ -144,9 +144,9 @@ pub(crate) fn many<T>(body: &[u8], what: &str, typed: impl Fn(Given) -> Result<T
             error.object_id = id;
             error
         })?;
-        documents.push(document);
+        resources.push(document);
     }
-    Ok(documents)
+    Ok(resources)
 }
 
 fn parsed(body: &[u8]) -> Result<Value> {

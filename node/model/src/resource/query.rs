@@ -1,6 +1,6 @@
 //! What does a search for synonyms or rules ask (C§11, C§10)?
 
-use super::{DocumentKind, text};
+use super::{ResourceKind, text};
 use crate::error::{Error, Result, shortened};
 use crate::filter::{Filter, parse_filters};
 use crate::limits::DOCUMENTS_PER_PAGE_MAX;
@@ -10,15 +10,15 @@ use crate::synonym::{SYNONYM_TYPES, synonym_type};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Map, Value};
 
-/// A search for documents. What does not belong to the kind is left open.
+/// A search for resources. What does not belong to the kind is left open.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct DocumentQuery {
-    /// Words to look for; empty = all documents.
+pub struct ResourceQuery {
+    /// Words to look for; empty = all resources.
     pub query: String,
     /// Zero-based page.
     pub page: u64,
-    /// Documents of a page, 1 to 1,000.
+    /// Resources of a page, 1 to 1,000.
     pub hits_per_page: u64,
     /// Types of synonyms to look among, as in [`SYNONYM_TYPES`]; empty = all.
     #[serde(deserialize_with = "sent_types")]
@@ -41,13 +41,13 @@ fn is_any(bytes_max: &usize) -> bool {
     *bytes_max == 0
 }
 
-impl DocumentQuery {
+impl ResourceQuery {
     /// The names of what a search of this kind may carry.
-    pub fn names(kind: DocumentKind) -> &'static [&'static str] {
+    pub fn names(kind: ResourceKind) -> &'static [&'static str] {
         match kind {
-            DocumentKind::Synonyms => &["query", "type", "page", "hitsPerPage"],
-            DocumentKind::Rules => &["query", "anchoring", "context", "enabled", "page", "hitsPerPage"],
-            DocumentKind::Recommend(_) => &[
+            ResourceKind::Synonyms => &["query", "type", "page", "hitsPerPage"],
+            ResourceKind::Rules => &["query", "anchoring", "context", "enabled", "page", "hitsPerPage"],
+            ResourceKind::Recommend(_) => &[
                 "query",
                 "context",
                 "enabled",
@@ -64,15 +64,15 @@ impl DocumentQuery {
     /// Reads the members of a body. A `null` or an empty text is as good as none.
     ///
     /// Errors: `Invalid`, naming the member (C§19).
-    pub fn parse(kind: DocumentKind, members: &Map<String, Value>) -> Result<DocumentQuery> {
+    pub fn parse(kind: ResourceKind, members: &Map<String, Value>) -> Result<ResourceQuery> {
         const SYNONYMS_PER_PAGE: u64 = 100;
         const RULES_PER_PAGE: u64 = 20;
-        let mut found = DocumentQuery {
+        let mut found = ResourceQuery {
             hits_per_page: match kind {
-                DocumentKind::Synonyms => SYNONYMS_PER_PAGE,
-                DocumentKind::Rules | DocumentKind::Recommend(_) => RULES_PER_PAGE,
+                ResourceKind::Synonyms => SYNONYMS_PER_PAGE,
+                ResourceKind::Rules | ResourceKind::Recommend(_) => RULES_PER_PAGE,
             },
-            ..DocumentQuery::default()
+            ..ResourceQuery::default()
         };
         for (name, value) in members {
             if !Self::names(kind).contains(&name.as_str()) {
@@ -127,25 +127,25 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn parse(kind: DocumentKind, body: Value) -> Result<DocumentQuery, String> {
-        DocumentQuery::parse(kind, body.as_object().unwrap()).map_err(|error| error.message)
+    fn parse(kind: ResourceKind, body: Value) -> Result<ResourceQuery, String> {
+        ResourceQuery::parse(kind, body.as_object().unwrap()).map_err(|error| error.message)
     }
 
     #[test]
     fn defaults_differ_between_synonyms_and_rules() {
-        let plain = |hits_per_page| Ok(DocumentQuery { hits_per_page, ..DocumentQuery::default() });
+        let plain = |hits_per_page| Ok(ResourceQuery { hits_per_page, ..ResourceQuery::default() });
         let empty = json!({"query": "", "page": null});
-        assert_eq!(parse(DocumentKind::Synonyms, empty.clone()), plain(100));
-        assert_eq!(parse(DocumentKind::Rules, empty), plain(20));
+        assert_eq!(parse(ResourceKind::Synonyms, empty.clone()), plain(100));
+        assert_eq!(parse(ResourceKind::Rules, empty), plain(20));
         let found = parse(
-            DocumentKind::Synonyms,
+            ResourceKind::Synonyms,
             json!({"query": "a b", "type": "synonym,altCorrection1", "page": "2", "hitsPerPage": 7}),
         );
         let found = found.unwrap();
         assert_eq!((found.query.as_str(), found.page, found.hits_per_page), ("a b", 2, 7));
         assert_eq!(found.types, ["synonym", "altcorrection1"]);
         let found =
-            parse(DocumentKind::Rules, json!({"anchoring": "is", "context": "c", "enabled": "false"}));
+            parse(ResourceKind::Rules, json!({"anchoring": "is", "context": "c", "enabled": "false"}));
         let found = found.unwrap();
         assert_eq!((found.anchoring, found.context.as_deref()), (Some(Anchoring::Is), Some("c")));
         assert_eq!(found.enabled, Some(false));
@@ -154,37 +154,37 @@ mod tests {
     #[test]
     fn c19_wrong_members_are_named() {
         for (kind, body, expected) in [
-            (DocumentKind::Synonyms, json!({"enabled": true}), "Unknown parameter: enabled"),
-            (DocumentKind::Rules, json!({"type": "synonym"}), "Unknown parameter: type"),
+            (ResourceKind::Synonyms, json!({"enabled": true}), "Unknown parameter: enabled"),
+            (ResourceKind::Rules, json!({"type": "synonym"}), "Unknown parameter: type"),
             (
-                DocumentKind::Synonyms,
+                ResourceKind::Synonyms,
                 json!({"type": "word"}),
                 "Invalid value for \"type\" parameter, expected comma-separated list of \"synonym\", \
                  \"onewaysynonym\", \"altcorrection1\", \"altcorrection2\", \"placeholder\"",
             ),
             (
-                DocumentKind::Rules,
+                ResourceKind::Rules,
                 json!({"hitsPerPage": 0}),
                 "Invalid value for \"hitsPerPage\" parameter, expected integer between 1 and 1000",
             ),
             (
-                DocumentKind::Rules,
+                ResourceKind::Rules,
                 json!({"page": -1}),
                 "Invalid value for \"page\" parameter, expected integer between 0 and 4294967295",
             ),
             (
-                DocumentKind::Rules,
+                ResourceKind::Rules,
                 json!({"anchoring": "starts"}),
                 "Invalid value for \"anchoring\" parameter, expected one of \"is\", \"startsWith\", \
                  \"endsWith\", \"contains\"",
             ),
             (
-                DocumentKind::Rules,
+                ResourceKind::Rules,
                 json!({"query": ["a"]}),
                 "Invalid value for \"query\" parameter, expected string",
             ),
             (
-                DocumentKind::Synonyms,
+                ResourceKind::Synonyms,
                 json!({"query": "x".repeat(513)}),
                 "Invalid value for \"query\" parameter, expected string shorter than 512 bytes",
             ),

@@ -7,8 +7,8 @@ mod recommend;
 pub use recommend::find_recommend_rules;
 
 use crate::analysis::{Analyzer, Schema, TokenOptions};
-use quorate_model::document::DocumentQuery;
-use quorate_model::results::DocumentHits;
+use quorate_model::resource::ResourceQuery;
+use quorate_model::results::ResourceHits;
 use quorate_model::rule::{Condition, PatternPart, QueryChange};
 use quorate_model::{Error, Result, Rule, Synonym, SynonymKind};
 use serde_json::{Map, Value, json};
@@ -24,8 +24,8 @@ const TAGS: (&str, &str) = ("<em>", "</em>");
 pub fn find_synonyms<'a>(
     synonyms: impl Iterator<Item = &'a Synonym>,
     schema: &Schema,
-    asked: &DocumentQuery,
-) -> Result<DocumentHits> {
+    asked: &ResourceQuery,
+) -> Result<ResourceHits> {
     let words = Words::new(schema, &asked.query);
     let selected = synonyms
         .filter(|synonym| asked.types.is_empty() || asked.types.contains(&synonym.kind.type_name()))
@@ -44,8 +44,8 @@ pub fn find_synonyms<'a>(
 pub fn find_rules<'a>(
     rules: impl Iterator<Item = &'a Rule>,
     schema: &Schema,
-    asked: &DocumentQuery,
-) -> Result<DocumentHits> {
+    asked: &ResourceQuery,
+) -> Result<ResourceHits> {
     let words = Words::new(schema, &asked.query);
     let is_selected = |rule: &Rule| {
         let is_so = |condition: &Condition| {
@@ -80,15 +80,15 @@ pub fn find_rules<'a>(
     })
 }
 
-/// Bytes of an answer that are beside its documents, at most.
+/// Bytes of an answer that are beside its resources, at most.
 const BYTES_BESIDE: usize = 128;
 
 /// Counts what matches and renders the page, no further than the answer may be long.
 fn page<'a, T: 'a>(
     selected: impl Iterator<Item = &'a T>,
-    asked: &DocumentQuery,
+    asked: &ResourceQuery,
     render: impl Fn(&T) -> Map<String, Value>,
-) -> Result<DocumentHits> {
+) -> Result<ResourceHits> {
     let selected: Vec<&T> = selected.collect();
     let nb_hits = selected.len() as u64;
     let skipped = usize::try_from(asked.page.saturating_mul(asked.hits_per_page)).unwrap_or(usize::MAX);
@@ -102,7 +102,7 @@ fn page<'a, T: 'a>(
             false => Err(too_big(asked.bytes_max)),
         }
     };
-    Ok(DocumentHits {
+    Ok(ResourceHits {
         hits: of_page.map(written).collect::<Result<_>>()?,
         nb_hits,
         page: asked.page,
@@ -271,10 +271,10 @@ mod tests {
     fn rule(document: Value) -> Rule {
         Rule::from_document(document.to_string().as_bytes()).unwrap()
     }
-    fn asked(query: &str) -> DocumentQuery {
-        DocumentQuery { query: query.into(), hits_per_page: 10, ..DocumentQuery::default() }
+    fn asked(query: &str) -> ResourceQuery {
+        ResourceQuery { query: query.into(), hits_per_page: 10, ..ResourceQuery::default() }
     }
-    fn ids(hits: &DocumentHits) -> String {
+    fn ids(hits: &ResourceHits) -> String {
         let id = |hit: &Vec<u8>| {
             let hit: Value = serde_json::from_slice(hit).unwrap();
             hit["objectID"].as_str().unwrap().to_owned()
@@ -302,7 +302,7 @@ mod tests {
             ),
         ];
         let schema = Schema::default();
-        let find = |asked: &DocumentQuery| find_synonyms(all.iter(), &schema, asked).unwrap();
+        let find = |asked: &ResourceQuery| find_synonyms(all.iter(), &schema, asked).unwrap();
         for (query, expected) in [
             ("", "d c b a"),
             ("street", "d"),
@@ -318,13 +318,13 @@ mod tests {
         ] {
             assert_eq!(ids(&find(&asked(query))), expected, "{query}");
         }
-        let typed = |types: &[&'static str]| DocumentQuery { types: types.to_vec(), ..asked("") };
+        let typed = |types: &[&'static str]| ResourceQuery { types: types.to_vec(), ..asked("") };
         assert_eq!(ids(&find(&typed(&["synonym", "placeholder"]))), "d a");
         assert_eq!(ids(&find(&typed(&["altcorrection2"]))), "");
-        let second = find(&DocumentQuery { page: 1, hits_per_page: 3, ..asked("") });
+        let second = find(&ResourceQuery { page: 1, hits_per_page: 3, ..asked("") });
         assert_eq!((ids(&second).as_str(), second.nb_hits, second.nb_pages, second.page), ("a", 4, 2, 1));
         let within =
-            |bytes_max| find_synonyms(all.iter(), &schema, &DocumentQuery { bytes_max, ..asked("") });
+            |bytes_max| find_synonyms(all.iter(), &schema, &ResourceQuery { bytes_max, ..asked("") });
         let bytes = BYTES_BESIDE + find(&asked("")).hits.iter().map(|hit| hit.len() + 1).sum::<usize>();
         assert_eq!(within(bytes).map(|found| found.hits.len()), Ok(4));
         assert!(within(bytes - 1).is_err_and(|error| error.message.contains("hitsPerPage")));
@@ -363,7 +363,7 @@ mod tests {
             ),
         ];
         let schema = Schema::default();
-        let find = |asked: &DocumentQuery| find_rules(all.iter(), &schema, asked).unwrap();
+        let find = |asked: &ResourceQuery| find_rules(all.iter(), &schema, asked).unwrap();
         for (query, expected) in [
             ("", "r3 r2 r1"),
             ("zor", "r2"),
@@ -376,7 +376,7 @@ mod tests {
         ] {
             assert_eq!(ids(&find(&asked(query))), expected, "{query}");
         }
-        let with = |change: fn(&mut DocumentQuery)| {
+        let with = |change: fn(&mut ResourceQuery)| {
             let mut asked = asked("");
             change(&mut asked);
             ids(&find(&asked))
