@@ -137,9 +137,14 @@ impl Values {
         self.path("data-dir").expect("the table gives a default")
     }
 
-    /// The admin key from the variable or the file, if one of them is given.
+    /// The admin key from the variable or the file, if one of them is given. Errors: both are; the file has none.
     pub fn admin_key(&self) -> Result<Option<String>> {
         if let Some(key) = self.text("admin-key") {
+            if self.text("admin-key-file").is_some() {
+                bail!(
+                    "admin-key-file and the variable QUORATE_ADMIN_KEY are both given: which one counts? Give one of them"
+                );
+            }
             return Ok(Some(key.to_owned()));
         }
         self.path("admin-key-file").map(|path| read_key(&path)).transpose()

@@ -55,8 +55,15 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
             warn_of(*address);
         }
     }
-    let (service, started) =
-        Service::open(service_options(values)?).await.map_err(|error| anyhow::anyhow!(error.message))?;
+    // it may wait for others, or go through a long log: whatever it does, it can be cut off as by a crash
+    let opened = tokio::select! {
+        opened = Service::open(service_options(values)?) => opened,
+        name = signals.stop() => {
+            tracing::info!(signal = name, "stopped before it had started");
+            std::process::exit(0);
+        }
+    };
+    let (service, started) = opened.map_err(|error| anyhow::anyhow!(error.message))?;
     report(&started);
     let outcome =
         run_server(values, (listen, split, encrypted), allowed, &service, &started, &mut signals, reloading)
@@ -365,6 +372,16 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
             hangup: signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?,
         })
+    }
+
+    /// Waits for one that stops the node.
+    async fn stop(&mut self) -> &'static str {
+        loop {
+            match self.next().await {
+                "SIGHUP" => tracing::info!("nothing is read again before the node has started"),
+                name => return name,
+            }
+        }
     }
 
     async fn next(&mut self) -> &'static str {

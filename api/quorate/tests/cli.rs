@@ -338,3 +338,27 @@ fn history_comes_in_from_files_and_leaves_as_parquet_for_another_node() {
         assert!(node.stop());
     }
 }
+
+#[test]
+fn a_node_that_waits_for_others_stops_when_it_is_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    let mut command = quorate(&data);
+    command.arg("serve").args([
+        "--listen",
+        "127.0.0.1:0",
+        "--peer-listen",
+        "127.0.0.1:0",
+        "--join",
+        "127.0.0.1:9",
+    ]);
+    command.env("QUORATE_JOIN_TOKEN", "a token that nobody else has, for a test");
+    let mut node = Node(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    wait(START, "it has opened its folder", || {
+        assert_eq!(node.0.try_wait().unwrap(), None, "the node ended");
+        data.join("join-token").exists()
+    });
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(!data.join("address").exists(), "it waits");
+    assert!(node.stop(), "SIGTERM is a clean end");
+}

@@ -39,6 +39,16 @@ fn required_user(call: &Call<'_>) -> Result<UserId> {
     named_user(call)?.ok_or_else(|| Error::invalid("a user ID is required in the header X-Service-User-ID"))
 }
 
+/// A user ID that can be read again: `GET /1/clusters/mapping/top` and `/pending` answer something else.
+fn assignable(user: UserId) -> Result<UserId> {
+    match user.as_str() {
+        "top" | "pending" => {
+            Err(Error::invalid("userID is not valid: top and pending are the names of lists of users"))
+        }
+        _ => Ok(user),
+    }
+}
+
 #[derive(Deserialize)]
 struct AssignBody {
     cluster: Option<String>,
@@ -53,7 +63,7 @@ impl AssignBody {
 /// `POST /1/clusters/mapping`: assigns a user, or moves it.
 pub async fn assign(call: &Call<'_>) -> Result<Reply> {
     let body: AssignBody = call.typed().await?;
-    let created_at = call.service().assign_user(required_user(call)?, body.cluster()?).await?;
+    let created_at = call.service().assign_user(assignable(required_user(call)?)?, body.cluster()?).await?;
     Ok(Reply::ok(stamp_body("createdAt", &created_at)))
 }
 
@@ -62,7 +72,9 @@ pub async fn assign_many(call: &Call<'_>) -> Result<Reply> {
     let body: AssignBody = call.typed().await?;
     let users = body.users.as_ref().ok_or_else(|| Error::invalid("users is required: a list of user IDs"))?;
     let user = |(position, user): (usize, &String)| {
-        UserId::new(user).map_err(|error| Error { position: Some(position as u64), ..error })
+        UserId::new(user)
+            .and_then(assignable)
+            .map_err(|error| Error { position: Some(position as u64), ..error })
     };
     let users: Vec<UserId> = users.iter().enumerate().map(user).collect::<Result<_>>()?;
     let created_at = call.service().assign_users(users, body.cluster()?).await?;

@@ -132,6 +132,7 @@ async fn c15_what_cannot_be_mapped_is_refused() {
             "Invalid value for \"cluster\" parameter, expected the name of a cluster: main",
         ),
         ("a_b", mapping, to("main"), "userID is not valid: only letters"),
+        ("top", mapping, to("main"), "userID is not valid: top and pending are"),
         ("*", mapping, to("main"), "userID * stands for the public records"),
         ("u", "/1/clusters/mapping/batch", to("main"), "users is required"),
         (

@@ -130,11 +130,16 @@ fn check_level(own: u16, meta: &MetaState) -> Result<()> {
     }
 }
 
-/// Lets a node that is known keep the name and the cluster that nobody gives it. Errors: it is given another cluster.
+/// Lets a node that is known keep the name and the cluster that nobody gives it. Errors: it is given another cluster, or the name of
+/// another node.
 fn as_known(joining: &mut Joining, given: &ClusterOptions, meta: &MetaState, node: NodeId) -> Result<()> {
     let Some(known) = meta.nodes.get(&node) else { return Ok(()) };
-    if given.node_name.is_none() {
-        joining.name.clone_from(&known.name);
+    match &given.node_name {
+        Some(name) if meta.namesake(node, name).is_some() => {
+            return Err(Error::invalid(NotAdmitted::NameTaken(name.clone()).to_string()));
+        }
+        Some(_) => {}
+        None => joining.name.clone_from(&known.name),
     }
     match &given.cluster {
         Some(cluster) if *cluster != known.cluster => {

@@ -23,7 +23,8 @@ pub enum Force {
 /// Moves everything off a node, which goes on answering. It gives up what it holds of a group when all that are to vote there
 /// hold everything themselves, however long that takes.
 ///
-/// Errors: `NotFound`; `Invalid` for the last node of a cluster, and for one that does not answer and has what the others lack.
+/// Errors: `NotFound`; `Invalid` for the last node of a cluster, for one that does not answer and has what the others lack, and while
+/// another one that has its groups does not answer.
 pub async fn drain(context: &NodeContext, seen: &Overview, node: &str) -> Result<()> {
     let id = check_drain(&context.meta(), seen, node)?;
     set_state(context, id, NodeState::Draining).await
@@ -33,8 +34,9 @@ pub async fn drain(context: &NodeContext, seen: &Overview, node: &str) -> Result
 pub(super) fn check_drain(meta: &MetaState, seen: &Overview, node: &str) -> Result<NodeId> {
     let (id, row) = find(meta, node)?;
     check_not_last(meta, id, row, "drained")?;
-    if !is_reachable(seen, &row.name) {
-        check_copies(seen, &row.name, "drained")?;
+    match is_reachable(seen, &row.name) {
+        true => check_others_answer(seen, &row.name)?,
+        false => check_copies(seen, &row.name, "drained")?,
     }
     Ok(id)
 }
@@ -174,6 +176,24 @@ pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()
     )))
 }
 
+/// Whether all others that have groups of a node answer: one that is down would count among those that take over.
+fn check_others_answer(seen: &Overview, name: &str) -> Result<()> {
+    let is_down = |node: &NodeView| {
+        !node.is_reachable
+            && node.name != name
+            && node.state == super::overview::state_text(NodeState::Active)
+    };
+    let held = seen.groups.iter().filter(|group| group.id != 0 && holds(seen, group, name));
+    let groups: Vec<&GroupView> = held.collect();
+    let shares = |node: &NodeView| groups.iter().any(|group| holds(seen, group, &node.name));
+    match seen.nodes.iter().find(|node| is_down(node) && shares(node)) {
+        Some(NodeView { name: silent, .. }) => Err(Error::invalid(format!(
+            "{name} cannot be drained yet: {silent}, which has groups of it too, does not answer; start it, or remove it first"
+        ))),
+        None => Ok(()),
+    }
+}
+
 /// Whether a node is a member of a group, or still has its files. Who the members are only a leader knows: without one, a node
 /// of its cluster that does not answer may be among them.
 fn holds(seen: &Overview, group: &GroupView, name: &str) -> bool {
@@ -309,18 +329,12 @@ pub(super) mod tests {
         draining.groups[1] = group(1, &["n1", "n3"], Some("n1"));
         assert_eq!(text(&draining, "n2"), None, "nothing is left but its copy of what all nodes know");
         draining.groups[1].replicas.push(ReplicaView { node: "n2".into(), ..ReplicaView::default() });
-        assert!(
-            text(&draining, "n2").is_some_and(|text| text.contains("still holds 1")),
-            "its files are there"
-        );
+        assert!(text(&draining, "n2").is_some_and(|it| it.contains("still holds 1")), "its files are there");
         let mut fetching = seen(&["n1", "n3"], vec![group(4, &["n1", "n2", "n3"], Some("n1"))]);
         assert_eq!(text(&fetching, "n2"), None);
         fetching.groups[0].replicas[2].copy = "fetching".into();
         let lacking = text(&fetching, "n2").expect("n3 has nothing yet");
-        assert!(
-            lacking.contains("full copies of group 4 (of the first there are 1, and 2 are needed)"),
-            "{lacking}"
-        );
+        assert!(lacking.contains("of group 4 (of the first there are 1, and 2 are needed)"), "{lacking}");
         assert!(check_copies(&fetching, "n2", "drained").is_err());
         // nobody who answers knows the group, or one who is behind says who was in it
         for voters in [&[] as &[&str], &["n3"]] {
@@ -341,6 +355,15 @@ pub(super) mod tests {
         assert!(lacking.contains("(of the first there are 1, and 2 are needed)"), "{lacking}");
         let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
         assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
+    }
+
+    #[test]
+    fn nobody_is_drained_while_another_holder_of_its_groups_is_down() {
+        let groups = || vec![group(1, &["n1", "n2", "n3"], Some("n1")), group(2, &["n1", "n4"], Some("n1"))];
+        let text = |seen: &Overview| check_others_answer(seen, "n3").err().map(|e| e.message);
+        assert_eq!(text(&seen(&["n1", "n2", "n3"], groups())), None, "n4 has none of its groups");
+        let refused = text(&seen(&["n1", "n3", "n4"], groups())).expect("n2 would count as a copy");
+        assert!(refused.starts_with("n3 cannot be drained yet: n2, which has groups of it too"), "{refused}");
     }
 
     #[test]

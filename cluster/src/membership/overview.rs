@@ -217,9 +217,16 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
             waits.push(format!("{}: {failure}", node.name));
         }
         if node.state == state_text(NodeState::Draining) {
-            waits.push(match node.replicas {
-                0 | 1 => format!("{} is drained and can be removed", node.name),
-                replicas => format!("{} still holds {} replicas", node.name, replicas - 1),
+            let name = &node.name;
+            let held = match node.is_reachable {
+                true => node.replicas.saturating_sub(1),
+                // only the leaders of groups know who their members are
+                false => groups.iter().filter(|group| group.may_have(node)).count(),
+            };
+            waits.push(match (held, node.is_reachable) {
+                (0, _) => format!("{name} is drained and can be removed"),
+                (held, true) => format!("{name} still holds {held} replicas"),
+                (held, false) => format!("{name} is to leave {held} groups, and does not answer"),
             });
         }
     }
@@ -247,6 +254,15 @@ pub fn assemble(meta: &MetaState, self_id: NodeId, reports: &Reports, peers: &[P
         nodes,
         groups,
         claims,
+    }
+}
+
+impl GroupView {
+    /// Whether a node is a member of this placement group, or may be one for all that is known.
+    fn may_have(&self, node: &NodeView) -> bool {
+        let is_unknown = self.leader.is_none() && self.cluster.as_ref() == Some(&node.cluster);
+        let mut members = self.voters.iter().chain(&self.learners);
+        self.id != GroupId::META.0 && (is_unknown || members.any(|member| *member == node.name))
     }
 }
 

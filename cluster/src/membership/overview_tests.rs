@@ -82,6 +82,30 @@ fn a_group_says_what_it_lacks() {
 }
 
 #[test]
+fn a_draining_node_that_does_not_answer_is_not_drained_before_its_groups_are_without_it() {
+    use MemberRole::Leader;
+    let mut meta = meta(3);
+    place(&mut meta, 1, &[1, 2]);
+    let drain = MetaCommand::SetNodeState { node: NodeId(3), state: NodeState::Draining };
+    meta.apply(At { log_index: 99, time_ms: 0 }, drain);
+    let says = |voters: &[u64], leads: MemberRole| {
+        let reports = Reports::from([
+            (NodeId(1), report(vec![replica(1, leads, voters, &[])])),
+            (NodeId(3), Err("gone".into())),
+        ]);
+        let waits = assemble(&meta, NodeId(1), &reports, &[]).waits;
+        waits.into_iter().find(|wait| wait.starts_with("n3 is ")).expect("it drains")
+    };
+    assert_eq!(says(&[1, 2, 3], Leader), "n3 is to leave 1 groups, and does not answer");
+    assert_eq!(
+        says(&[1, 2], MemberRole::Follower),
+        "n3 is to leave 1 groups, and does not answer",
+        "for all that is known"
+    );
+    assert_eq!(says(&[1, 2], Leader), "n3 is drained and can be removed");
+}
+
+#[test]
 fn the_installation_is_settled_when_nothing_waits() {
     use MemberRole::{Follower, Leader};
     let mut meta = meta(3);
