@@ -22,7 +22,7 @@ use crate::write::replicas;
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
-use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
+use quorate_model::{Error, ErrorKind, IndexName, RecordOp, Result, UserId};
 use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -173,9 +173,20 @@ async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>)
     if context.meta().clusters.len() > 1 {
         // partitions that somebody made a moment ago
         abreast::learn(context).await?;
-        follow(context, name, touched.as_deref(), deadline).await?;
+        follow(context, name, touched.as_deref(), deadline).await.map_err(done_in_one)?;
     }
     Ok(accepted)
+}
+
+/// What is told of public records that are written where the index is, and not yet in every cluster: they are brought there later.
+fn done_in_one(error: Error) -> Error {
+    let Error { kind, message, .. } = &error;
+    match kind {
+        ErrorKind::Unavailable => Error::unavailable(format!(
+            "it is done, and not in every cluster yet, where it follows by itself: {message}"
+        )),
+        _ => error,
+    }
 }
 
 /// The stored ids that operations name; `None` when some of them select records in another way.
