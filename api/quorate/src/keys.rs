@@ -233,10 +233,11 @@ fn rotate_admin(client: &Client, given: &ArgMatches) -> Result<()> {
         None => ids::key_string(),
     };
     let body = json!({ "adminKey": key }).to_string();
-    let answer =
-        client.post("/admin/admin-key", body.as_bytes(), Encoding::Plain).and_then(|answer| answer.ok());
-    match answer {
+    let answer = client.post("/admin/admin-key", body.as_bytes(), Encoding::Plain);
+    let is_refused = answer.as_ref().is_ok_and(|answer| (400..500).contains(&answer.status));
+    match answer.and_then(|answer| answer.ok()) {
         Ok(_) => println!("{key}"),
+        Err(error) if is_refused => bail!("{error}"),
         Err(error) => bail!("{error}; if the node took it all the same, the admin key is now {key}"),
     }
     Ok(())

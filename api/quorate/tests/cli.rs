@@ -312,11 +312,11 @@ fn history_comes_in_from_files_and_leaves_as_parquet_for_another_node() {
     );
     std::fs::write(at("own.jsonl"), own).unwrap();
     let table = format!(
-        "index,user,time,kind,event,object,position,price,currency,query,shown\n\
-         shop,007,{old_ms},purchase,Bought,b,,9.90,EUR,,\nshop,7,{old_ms},search,,,,,,shoe,\"[\"\"a\"\",\"\"b\"\"]\"\n"
+        "index,user,time,kind,event,object,position,price,currency,query,hits,shown\n\
+         shop,007,{old_ms},purchase,Bought,b,,9.90,EUR,,,\nshop,7,{old_ms},search,,,,,,shoe,2,\"[\"\"a\"\",\"\"b\"\"]\"\n"
     );
     std::fs::write(at("table.csv"), &table).unwrap();
-    std::fs::write(at("wrong.csv"), table + "shop,u,yesterday,view,Saw,a,,,,,\n").unwrap();
+    std::fs::write(at("wrong.csv"), table + "shop,u,yesterday,view,Saw,a,,,,,,\n").unwrap();
     let (first, second) = (at("first"), at("second"));
     let nodes = [Node::start(&first, &[]), Node::start(&second, &[])];
     for _twice in 0..2 {

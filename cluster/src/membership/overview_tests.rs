@@ -85,14 +85,12 @@ fn a_group_says_what_it_lacks() {
 fn a_draining_node_that_does_not_answer_is_not_drained_before_its_groups_are_without_it() {
     use MemberRole::Leader;
     let mut meta = meta(3);
-    place(&mut meta, 1, &[1, 2]);
     let drain = MetaCommand::SetNodeState { node: NodeId(3), state: NodeState::Draining };
     meta.apply(At { log_index: 99, time_ms: 0 }, drain);
     let says = |voters: &[u64], leads: MemberRole| {
-        let reports = Reports::from([
-            (NodeId(1), report(vec![replica(1, leads, voters, &[])])),
-            (NodeId(3), Err("gone".into())),
-        ]);
+        let others = (2..=16).map(|group| replica(group, Leader, &[1, 2], &[]));
+        let replicas = std::iter::once(replica(1, leads, voters, &[])).chain(others).collect();
+        let reports = Reports::from([(NodeId(1), report(replicas)), (NodeId(3), Err("gone".into()))]);
         let waits = assemble(&meta, NodeId(1), &reports, &[]).waits;
         waits.into_iter().find(|wait| wait.starts_with("n3 is ")).expect("it drains")
     };
