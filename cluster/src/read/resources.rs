@@ -72,7 +72,7 @@ pub struct SearchResources {
 }
 
 impl ReadCall for SearchResources {
-    const NAME: &'static str = "SearchResources";
+    const NAME: &'static str = "SearchDocuments";
     type Answer = ResourceHits;
     type Source = IndexRow;
 

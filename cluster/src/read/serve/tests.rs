@@ -185,7 +185,7 @@ fn calls_are_what_other_versions_know() {
         ),
         (
             sent(SearchResources { index: index.clone(), kind, asked: query }),
-            json!({"SearchResources": {"index": index, "kind": kind, "asked": shown_query}}),
+            json!({"SearchDocuments": {"index": index, "kind": kind, "asked": shown_query}}),
         ),
         (
             sent(GetFigures { group, incarnations: vec![incarnation, 0] }),
