@@ -13,6 +13,7 @@ use crate::meta::{IndexRow, Link, MetaState};
 use crate::read::index_config::IndexConfig;
 use crate::write::Reach;
 use crate::write::announcements::announce;
+use crate::write::configuring;
 use crate::write::env::{Env, seen};
 use crate::write::replicas::listed;
 use futures_util::future::join_all;
@@ -101,14 +102,7 @@ pub(super) async fn configure(
             let proposed = env.propose(to.group, nothing, Purpose::Remove, deadline).await?;
             return Ok(Some(proposed.task_id));
         }
-        let changes = serde_json::to_vec(&own_settings(&wanted)).expect("a JSON object always serialises");
-        let mut commands = vec![IndexCommand::Settings { index, changes, replace: true }];
-        commands.extend(wanted.resources.into_iter().map(|(kind, resources)| IndexCommand::SaveResources {
-            index,
-            kind,
-            resources,
-            replace: true,
-        }));
+        let commands = configuring::all(index, &own_settings(&wanted), wanted.resources);
         env.propose(to.group, IndexCommand::Sequence { commands }, Purpose::Add, deadline).await?;
     }
     Err(Error::unavailable(format!("index {name} is being configured by others; try again")))

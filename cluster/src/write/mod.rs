@@ -1,6 +1,7 @@
 //! The path of a write: ids are made, the index is found or made, one command goes into its group's log.
 
 pub mod announcements;
+pub mod configuring;
 pub mod copies;
 pub mod dictionaries;
 pub mod env;

@@ -9,12 +9,13 @@ use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::read;
 use crate::read::index_config::{self, IndexConfig};
+use crate::write::configuring;
 use crate::write::copies::{self, Filling};
 use crate::write::index_for_write;
 use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
 use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
-use quorate_node::ops::{Incarnation, IndexCommand, RawResource};
+use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -98,23 +99,6 @@ pub async fn move_index(
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
 }
 
-/// A piece of the configuration of an index, which a copy of it gets apart from its records.
-enum ConfigPiece {
-    Settings(Map<String, Value>),
-    Resources(ResourceKind, Vec<RawResource>),
-}
-impl ConfigPiece {
-    fn command(&self, index: Incarnation) -> IndexCommand {
-        match self {
-            ConfigPiece::Settings(document) => settings_command(index, document, Replace::Yes),
-            ConfigPiece::Resources(kind, resources) => {
-                let resources = resources.clone();
-                IndexCommand::SaveResources { index, kind: *kind, resources, replace: true }
-            }
-        }
-    }
-}
-
 /// What `row` has beside its records, as reads show it; as of every write that was answered before.
 async fn shown_config(
     context: &NodeContext,
@@ -128,18 +112,6 @@ async fn shown_config(
         None => None,
     };
     Ok(IndexConfig { settings: read::settings::shown(row, settings, of_primary.as_deref())?, resources })
-}
-
-/// What a virtual replica has of its own.
-async fn own_pieces(
-    context: &NodeContext,
-    replica: &IndexRow,
-    deadline: Instant,
-) -> Result<Vec<ConfigPiece>> {
-    let IndexConfig { settings, resources } =
-        shown_config(context, replica, &context.resource_kinds(), deadline).await?;
-    let resources = resources.into_iter().map(|(kind, raw)| ConfigPiece::Resources(kind, raw));
-    Ok([ConfigPiece::Settings(settings.document.clone())].into_iter().chain(resources).collect())
 }
 
 /// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
@@ -185,14 +157,16 @@ pub async fn fill(
     deadline: Instant,
 ) -> Result<Option<TaskId>> {
     let (group, from, to) = (*group, *from, *to);
-    let own = match shown.as_ref().filter(|row| row.incarnation != from) {
-        Some(replica) => own_pieces(context, replica, deadline).await?,
-        None => vec![],
-    };
     let without = Map::from_iter(NOT_COPIED.map(|name| (name.to_owned(), Value::Null)));
+    let changes = serde_json::to_vec(&without).expect("a JSON object always serialises");
     let mut commands = vec![IndexCommand::Copy { from, to }];
-    commands.extend(own.iter().map(|piece| piece.command(to)));
-    commands.push(settings_command(to, &without, Replace::No));
+    // a virtual replica has the records of its primary and a configuration of its own
+    if let Some(replica) = shown.as_ref().filter(|row| row.incarnation != from) {
+        let IndexConfig { settings, resources } =
+            shown_config(context, replica, &context.resource_kinds(), deadline).await?;
+        commands.extend(configuring::all(to, &settings.document, resources));
+    }
+    commands.push(IndexCommand::Settings { index: to, changes, replace: false });
     let command = IndexCommand::Sequence { commands };
     let task = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?.task_id;
     // settings that the source is being rebuilt for follow later, in the copy as in the source
@@ -223,10 +197,9 @@ pub async fn copy_pieces(
         };
         if scope.iter().any(|piece| piece == SCOPE_SETTINGS) {
             let ours = index_config::now(context, &to, &[], deadline).await?.settings;
-            commands.push(settings_command(to.incarnation, &merged(theirs, &ours), Replace::Yes));
+            commands.push(configuring::settings(to.incarnation, &merged(theirs, &ours)));
         }
-        let resources = resources.into_iter().map(|(kind, raw)| ConfigPiece::Resources(kind, raw));
-        commands.extend(resources.map(|piece| piece.command(to.incarnation)));
+        commands.extend(configuring::resources(to.incarnation, resources));
     }
     let command = match commands.is_empty() {
         true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
@@ -246,15 +219,4 @@ fn merged(mut theirs: Map<String, Value>, ours: &Settings) -> Map<String, Value>
         }
     }
     theirs
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Replace {
-    No,
-    Yes,
-}
-
-fn settings_command(index: Incarnation, changes: &Map<String, Value>, replace: Replace) -> IndexCommand {
-    let changes = serde_json::to_vec(changes).expect("a JSON object always serialises");
-    IndexCommand::Settings { index, changes, replace: replace == Replace::Yes }
 }

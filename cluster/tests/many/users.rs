@@ -35,9 +35,16 @@ pub async fn write(node: &Service, who: &str, index: &str, ops: Vec<CallerOp>) -
 }
 /// What a user sees of an index. The filter is the one that the interface puts in.
 pub async fn search(node: &Service, who: &str, index: &str, query: &str) -> Result<Vec<u64>, Error> {
+    numbers_found(node, who, index, json!({"query": query, "hitsPerPage": 1000})).await
+}
+/// The same of the records that pass a filter.
+pub async fn search_within(node: &Service, who: &str, index: &str, filters: &str) -> Result<Vec<u64>, Error> {
+    numbers_found(node, who, index, json!({"filters": filters, "hitsPerPage": 1000})).await
+}
+async fn numbers_found(node: &Service, who: &str, index: &str, asked: Value) -> Result<Vec<u64>, Error> {
     let (who, index) = (user(who), name(index));
-    let mut asked = params(json!({"query": query, "hitsPerPage": 1000}));
-    asked.filter = Filter::seen_by(&who);
+    let mut asked = params(asked);
+    asked.filter = asked.filter.and(Filter::seen_by(&who));
     let search = async |part: &IndexName| node.search(part, asked.clone(), ReadRights::default()).await;
     let found = patiently("a user's search", || node.read_for(&who, &index, search)).await;
     found.map(|results| numbers(&results))

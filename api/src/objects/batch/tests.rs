@@ -13,9 +13,12 @@ fn read(caller: Caller, scope: Scope, body: &str) -> Result<Ops> {
     let body = Bytes::copy_from_slice(body.as_bytes());
     Reader { caller, body, scope, record_bytes_max: 100 }.ops()
 }
+/// Of operations on the index `i`.
+fn in_path() -> Scope {
+    Scope::PathIndex(IndexName::new("i").unwrap())
+}
 fn one(body: &str) -> Result<Vec<CallerOp>> {
-    read(Caller::Admin, Scope::PathIndex(IndexName::new("i").unwrap()), body)
-        .map(|ops| ops.into_iter().map(|(_, op)| op).collect())
+    read(Caller::Admin, in_path(), body).map(|ops| ops.into_iter().map(|(_, op)| op).collect())
 }
 #[track_caller]
 fn refused(body: &str, start: &str) -> Error {
@@ -101,9 +104,7 @@ fn rights_are_checked_for_each_operation_with_its_place() {
     let add = r#"{"requests":[{"action":"addObject","body":{"a":1}}]}"#;
     let delete = r#"{"requests":[{"action":"addObject","body":{}},{"action":"deleteObject","body":{"objectID":"1"}}]}"#;
     let clear = r#"{"requests":[{"action":"clear"}]}"#;
-    let refused = |acl: &[Acl], body: &str| {
-        read(key(acl), Scope::PathIndex(IndexName::new("i").unwrap()), body).unwrap_err().message
-    };
+    let refused = |acl: &[Acl], body: &str| read(key(acl), in_path(), body).unwrap_err().message;
     assert!(
         refused(&[Acl::Search], add).starts_with("Not enough rights to update an object near line:1 column:")
     );
@@ -116,14 +117,7 @@ fn rights_are_checked_for_each_operation_with_its_place() {
         "Not enough rights to delete an object near line:1 column:30"
     );
     assert_eq!(refused(&[Acl::Search], r#"{"requests":[]}"#), "Method not allowed with this API key");
-    assert!(
-        read(
-            key(&[Acl::AddObject, Acl::DeleteObject]),
-            Scope::PathIndex(IndexName::new("i").unwrap()),
-            delete
-        )
-        .is_ok()
-    );
+    assert!(read(key(&[Acl::AddObject, Acl::DeleteObject]), in_path(), delete).is_ok());
 }
 
 #[test]

@@ -19,6 +19,8 @@ use serde_json::{Map, Value};
 use std::time::Instant;
 
 mod prepared;
+#[cfg(test)]
+use prepared::fill;
 pub use prepared::{Prepared, abandon_unused, prepare, prepare_filled};
 
 /// Tries to link while others change the same names.

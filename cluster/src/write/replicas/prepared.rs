@@ -11,7 +11,7 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{Link, MetaState};
 use crate::read::index_config::{self, IndexConfig};
-use crate::write::tasks;
+use crate::write::{configuring, tasks};
 use futures_util::future::try_join_all;
 use quorate_model::{GroupId, IndexName, Result, TaskId};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
@@ -152,22 +152,14 @@ async fn config_of(
 
 /// Gives an index the configuration that it is to have.
 fn configure(life: &Life) -> IndexCommand {
-    let index = life.incarnation;
-    let IndexConfig { settings, resources } = &life.config;
-    let changes = serde_json::to_vec(&settings.document).expect("a JSON object always serialises");
-    let saved = resources.iter().cloned().map(|(kind, resources)| IndexCommand::SaveResources {
-        index,
-        kind,
-        resources,
-        replace: true,
-    });
-    let settings = IndexCommand::Settings { index, changes, replace: true };
-    IndexCommand::Sequence { commands: std::iter::once(settings).chain(saved).collect() }
+    let IndexConfig { settings, resources } = life.config.clone();
+    let commands = configuring::all(life.incarnation, &settings.document, resources);
+    IndexCommand::Sequence { commands }
 }
 
 /// Lets what is ready follow already and waits until reads would see its records; afterwards it has the configuration that the
 /// names have by then.
-async fn fill(context: &NodeContext, prepared: &mut Prepared, deadline: Instant) -> Result<()> {
+pub(super) async fn fill(context: &NodeContext, prepared: &mut Prepared, deadline: Instant) -> Result<()> {
     let meta = context.meta();
     let mut primaries: Vec<&IndexName> = prepared.lives.values().map(|life| &life.primary).collect();
     primaries.sort_unstable();
@@ -181,12 +173,16 @@ async fn fill(context: &NodeContext, prepared: &mut Prepared, deadline: Instant)
         tasks::until_shown(context, proposed.await?.task_id, REBUILD, deadline).await
     });
     prepared.rebuilt = try_join_all(filled).await?.into_iter().flatten().next();
+    let mut configs = BTreeMap::new();
     for life in prepared.lives.values_mut() {
-        let Some(config) = config_of(context, &context.meta(), &life.configured_as, deadline).await? else {
-            continue;
-        };
-        if !config.is_like(&life.config) {
-            life.config = config;
+        let name = &life.configured_as;
+        if !configs.contains_key(name) {
+            configs.insert(name.clone(), config_of(context, &context.meta(), name, deadline).await?);
+        }
+        if let Some(Some(config)) = configs.get(name)
+            && !config.is_like(&life.config)
+        {
+            life.config = config.clone();
             context.proposer().propose_index(life.group, configure(life), Purpose::Add, deadline).await?;
         }
     }

@@ -6,10 +6,12 @@ use crate::lifecycle::crash_copy::copy_folder;
 use crate::lifecycle::join;
 use crate::lifecycle::running::{self, Running};
 use crate::options::ServiceOptions;
+use crate::read::index_config;
 use crate::service::Service;
 use crate::types::{CallerOp, ReadRights};
 use crate::write;
 use quorate_model::{RecordOp, SearchParams};
+use quorate_store::layout::Layout;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
@@ -127,30 +129,47 @@ async fn an_unlinked_replica_goes_its_own_way_although_the_node_died() {
     }
 }
 
+/// `p` with two records and the replica `r`, and `tmp` with three, as before a move.
+async fn before_a_move(folder: &Path) -> (Running, Link) {
+    let running = started(folder).await;
+    put(&running, "p", &["a", "bb"]).await;
+    put(&running, "tmp", &["c", "dd", "eee"]).await;
+    let context = &running.context;
+    let wanted = Link { name: name("r"), kind: ReplicaKind::Standard };
+    let linked = link(context, &name("p"), std::slice::from_ref(&wanted), write_deadline()).await;
+    let told = linked.expect("linked").1;
+    let told =
+        context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
+    told.expect("accepted");
+    (running, wanted)
+}
+/// Lets `p` stand for what `tmp` was; returns the log index.
+async fn move_over(running: &Running, prepared: &Prepared) -> u64 {
+    let replicas = prepared.moved();
+    let command = MetaCommand::MoveIndex { from: name("tmp"), to: name("p"), replicas };
+    let moved = running.context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await;
+    moved.expect("accepted").task_id.log_index()
+}
+
 #[actix_rt::test]
 async fn a_move_fills_the_replicas_although_the_node_died() {
-    for died in [Died::BeforeTheGroup, Died::BeforeTheNote] {
+    for (died, is_filled) in
+        [Died::BeforeTheGroup, Died::BeforeTheNote].into_iter().flat_map(|it| [(it, false), (it, true)])
+    {
         let dir = tempfile::tempdir().expect("a folder");
         let (before, after) = (dir.path().join("before"), dir.path().join("after"));
-        let running = started(&before).await;
-        put(&running, "p", &["a", "bb"]).await;
-        put(&running, "tmp", &["c", "dd", "eee"]).await;
+        let (running, wanted) = before_a_move(&before).await;
         let context = &running.context;
-        let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
-        let (_, told) = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
-        let linked =
-            context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
-        linked.expect("accepted");
         let from = context.meta().catalogue.get(&name("tmp")).cloned().expect("an index");
-        let (tmp, links) = (name("tmp"), [&wanted[0]]);
-        let prepared = prepare(context, &tmp, &links, write_deadline()).await.expect("prepared");
-        let replicas = prepared.moved();
-        let command = MetaCommand::MoveIndex { from: name("tmp"), to: name("p"), replicas };
-        let moved =
-            context.proposer().propose_meta(command, Purpose::Add, write_deadline()).await.expect("accepted");
+        let (tmp, links) = (name("tmp"), [&wanted]);
+        let prepared = match is_filled {
+            true => prepare_filled(context, &tmp, &links, write_deadline()).await,
+            // the group heard of a newer list first
+            false => prepare(context, &tmp, &links, write_deadline()).await,
+        };
+        let moved = move_over(&running, &prepared.expect("prepared")).await;
         if died == Died::BeforeTheNote {
-            let told = announcement(&context.meta(), from.incarnation, moved.task_id.log_index());
-            let told = told.expect("a primary");
+            let told = announcement(&context.meta(), from.incarnation, moved).expect("a primary");
             let told = context
                 .proposer()
                 .propose_index(told.group, told.command, Purpose::Add, write_deadline())
@@ -160,4 +179,47 @@ async fn a_move_fills_the_replicas_although_the_node_died() {
         die(running, &before, &after).await;
         check(&after, "p", &["r"], 4, died).await;
     }
+}
+
+#[actix_rt::test]
+async fn a_node_that_died_between_filling_and_moving_has_moved_nothing() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (before, after) = (dir.path().join("before"), dir.path().join("after"));
+    let (running, wanted) = before_a_move(&before).await;
+    let context = &running.context;
+    let prepared = prepare_filled(context, &name("tmp"), &[&wanted], write_deadline()).await;
+    let ready = prepared.expect("prepared").of(&name("r")).expect("ready");
+    assert!(running.context.node().layout().shard(ready, 0).exists(), "it has files");
+    put(&running, "tmp", &["ffff"]).await;
+    die(running, &before, &after).await;
+    let (service, _) = Service::open(options(&after)).await.expect("a node that starts");
+    // what was ready is given up, and nothing is written to it any more
+    let files = Layout::new(&after).shard(ready, 0);
+    for _ in 0..1_000 {
+        if !files.exists() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(!files.exists(), "it stays");
+    service.shutdown().await;
+    check(&after, "tmp", &[], 5, Died::BeforeTheGroup).await;
+    check(&after, "p", &["r"], 3, Died::BeforeTheGroup).await;
+}
+
+#[actix_rt::test]
+async fn settings_that_come_while_a_replica_is_filled_move_with_it() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (running, wanted) = before_a_move(dir.path()).await;
+    let context = &running.context;
+    let mut prepared = prepare(context, &name("tmp"), &[&wanted], write_deadline()).await.expect("prepared");
+    let changes = json!({"hitsPerPage": 7}).as_object().expect("an object").clone();
+    write::settings(context, &name("r"), changes, write::Reach::Index).await.expect("accepted");
+    fill(context, &mut prepared, write_deadline()).await.expect("filled");
+    move_over(&running, &prepared).await;
+    let row = context.meta().catalogue.get(&name("r")).cloned().expect("a replica");
+    assert_eq!(Some(row.incarnation), prepared.of(&name("r")));
+    let config = index_config::now(context, &row, &[], write_deadline()).await.expect("its settings");
+    assert_eq!(config.settings.document.get("hitsPerPage"), Some(&json!(7)));
+    running.stop().await;
 }

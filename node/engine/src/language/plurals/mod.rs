@@ -78,11 +78,9 @@ pub(super) fn push_forms(word: &str, languages: Languages, forms: &mut Vec<Strin
         let before = forms.len();
         rules.push_forms(word, forms);
         if is_guessed {
-            let mut at = 0;
-            forms.retain(|form| {
-                at += 1;
-                at <= before || form.len() > SHORT || !form.is_ascii() || rules.is_pair(word, form)
-            });
+            let made = forms.split_off(before);
+            let is_long = |form: &String| form.len() > SHORT || !form.is_ascii();
+            forms.extend(made.into_iter().filter(|form| is_long(form) || rules.is_pair(word, form)));
         }
     }
 }
