@@ -160,7 +160,18 @@ impl Front {
             return Some((Stream::new(Bytes::Plain(socket), connection), peer));
         };
         let greeting = tokio::time::timeout(Duration::from_secs(HANDSHAKE_S), acceptor.accept(socket));
-        let tls = greeting.await.ok()?.ok()?;
+        let tls = match greeting.await {
+            Ok(Ok(tls)) => tls,
+            // also of a client certificate that is not accepted, whose owner only sees the connection end
+            Ok(Err(error)) => {
+                tracing::info!(client = %peer.ip(), %error, "a connection by TLS did not come about");
+                return None;
+            }
+            Err(_) => {
+                tracing::info!(client = %peer.ip(), "a connection by TLS did not come about in time");
+                return None;
+            }
+        };
         let (_, session) = tls.get_ref();
         let protocol = match session.alpn_protocol() {
             Some(HTTP_2) => Protocol::Http2,

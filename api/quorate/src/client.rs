@@ -1,6 +1,7 @@
 //! How does a command talk to a node? Address, credentials and one small JSON client.
 
 use crate::config::{Values, read_key, read_small};
+use crate::roots;
 use anyhow::{Context, Result, anyhow, bail};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -82,6 +83,7 @@ impl Client {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(CONNECT_S)))
             .timeout_global(Some(Duration::from_secs(ANSWER_S)))
+            .tls_config(roots::tls(values)?)
             .user_agent(concat!("quorate/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();

@@ -12,6 +12,7 @@ mod log;
 mod logging;
 mod options;
 mod process;
+mod roots;
 mod search;
 mod serve;
 mod sink;

@@ -441,6 +441,13 @@ pub const OPTIONS: &[OptionRow] = &[
         Audience::Client,
         "Address of the service. Default: the node whose data folder is DATA_DIR, else http://127.0.0.1:7700.",
     ),
+    row(
+        "ca-file",
+        Kind::Path,
+        None,
+        Audience::Everyone,
+        "PEM file with certificates: calls by HTTPS, of commands and to an event sink, go only to who has one issued by them. Default: the authorities of the web.",
+    ),
     secret("api-key", Audience::Client, "Key to use. Default: the admin key in DATA_DIR."),
 ];
 

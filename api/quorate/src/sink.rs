@@ -1,6 +1,7 @@
 //! How are rows of events sent to a sink? One POST for some thousands of them, with a line of JSON for each.
 
 use crate::config::Values;
+use crate::roots;
 use anyhow::{Result, bail};
 use quorate_cluster::EventSink;
 use std::fmt;
@@ -8,6 +9,7 @@ use std::io::Read as _;
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
+use ureq::tls::TlsConfig;
 
 const CONNECT: Duration = Duration::from_secs(5);
 const ANSWER: Duration = Duration::from_secs(30);
@@ -49,11 +51,11 @@ pub fn wanted(values: &Values) -> Result<Option<Arc<dyn EventSink>>> {
     if token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
         bail!("events-sink-token: only visible ASCII characters");
     }
-    Ok(Some(Arc::new(HttpSink::new(url, token))))
+    Ok(Some(Arc::new(HttpSink::new(url, token, roots::tls(values)?))))
 }
 
 impl HttpSink {
-    fn new(url: &str, token: Option<String>) -> HttpSink {
+    fn new(url: &str, token: Option<String>, tls: TlsConfig) -> HttpSink {
         let agent = Agent::config_builder()
             .http_status_as_error(false)
             // a redirect could lead rows and token elsewhere
@@ -61,6 +63,7 @@ impl HttpSink {
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT))
             .timeout_global(Some(ANSWER))
+            .tls_config(tls)
             .user_agent(concat!("quorate/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();

@@ -296,6 +296,38 @@ fn a_certificate_that_has_ended_is_warned_of_at_the_start_and_when_it_is_read_ag
     assert!(node.stop(), "SIGTERM is a clean end");
 }
 
+#[test]
+fn commands_call_a_node_whose_certificate_an_own_authority_issued() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, key) = (folder.path().join("data"), rcgen::KeyPair::generate().unwrap());
+    let own = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let file = |name: &str, text: String| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (pem, key) = (file("own.pem", own.pem()), file("own.key", key.serialize_pem()));
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let at = format!("127.0.0.1:{port}");
+    let node = Node::start(&data, &["--tls-listen", &at, "--tls-certificates", &pem, "--tls-keys", &key]);
+    let url = format!("https://localhost:{port}");
+    let health = |ca: Option<&str>| {
+        let mut command = quorate(&data);
+        command.args(["health", "--url", &url]).args(ca.into_iter().flat_map(|ca| ["--ca-file", ca]));
+        command.output().unwrap()
+    };
+    let text = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+    let known = health(Some(&pem));
+    assert!(known.status.success(), "{}", text(&known));
+    let unknown = health(None);
+    assert!(!unknown.status.success() && text(&unknown).contains("UnknownIssuer"), "{}", text(&unknown));
+    for (wrong, told) in [(key, "no certificate in"), (file("text", "no PEM".into()), "no certificate in")] {
+        let refused = health(Some(&wrong));
+        assert!(!refused.status.success() && text(&refused).contains(told), "{}", text(&refused));
+    }
+    assert!(node.stop(), "SIGTERM is a clean end");
+}
+
 /// Waits until the node shows so many rows of events.
 fn wait_rows(data_dir: &Path, rows: &str) {
     wait(STOP, rows, || ok(data_dir, &["events", "status"]).starts_with(rows));

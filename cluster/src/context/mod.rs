@@ -11,6 +11,7 @@ pub mod proposer;
 pub mod reports;
 pub mod searches;
 pub mod seen;
+pub mod silence;
 pub mod traffic;
 pub mod trends;
 pub mod user_writes;

@@ -6,6 +6,7 @@ use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::command::NodeState;
 use crate::context::NodeContext;
+use crate::context::silence::GONE_S;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, NodeRow};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
@@ -225,9 +226,6 @@ pub(super) fn check_gone(seen: &Overview, name: &str) -> Result<()> {
         _ => Ok(()),
     }
 }
-
-/// Seconds after which no leader takes a silent member for a live one: more than `LIVE_TICKS` of consensus.
-const GONE_S: u64 = 5;
 
 /// Whether all groups of a node have leaders, which alone know their members, and could take note that it is gone.
 fn check_led<'g>(held: impl Iterator<Item = &'g GroupView>, name: &str) -> Result<()> {

@@ -9,6 +9,7 @@ use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::claims::Claim;
+use crate::context::silence::silent_s;
 use crate::disk::Purpose;
 use crate::meta::NodeRow;
 use quorate_model::{Error, Result};
@@ -33,7 +34,7 @@ pub async fn claim(context: &NodeContext, claim: Claim, of: &NodeRow) -> Result<
     };
     let meta = context.meta();
     let Some((old, _)) = meta.namesake(claim.node, &name) else { return Ok(()) };
-    let own = super::report::silent_s(context).get(&old).copied().unwrap_or(0);
+    let own = silent_s(context).get(&old).copied().unwrap_or(0);
     if own < silence.as_secs() {
         return Err(waits(&format!("it was heard of {own} s ago, or this node has just started")));
     }

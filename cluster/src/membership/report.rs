@@ -4,6 +4,7 @@
 use crate::context::NodeContext;
 use crate::context::actors::ActorReport;
 use crate::context::claims::Claim;
+use crate::context::silence::silent_s;
 use crate::context::traffic::QueryFigures;
 use crate::disk::Purpose;
 use crate::groups::Group;
@@ -17,7 +18,6 @@ use quorate_raft::{Membership, Role, StateCopy, Status};
 use quorate_store::space;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 /// How a node is.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,20 +230,4 @@ fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
         halted: group.halt.reason().map(str::to_owned),
     };
     ReplicaReport::of(group.id, &status, &membership, local)
-}
-
-/// For how long each other node has not been heard of here.
-pub fn silent_s(context: &NodeContext) -> BTreeMap<NodeId, u64> {
-    let up = context.started().elapsed();
-    let heard: BTreeMap<NodeId, Duration> = context
-        .peers()
-        .connections()
-        .map(|peers| peers.status())
-        .unwrap_or_default()
-        .into_iter()
-        .filter_map(|peer| Some((peer.node, peer.last_heard?)))
-        .collect();
-    let others = context.meta().present_nodes().into_iter().map(|(id, _)| id).collect::<Vec<_>>();
-    let others = others.into_iter().filter(|id| *id != context.self_id());
-    others.map(|id| (id, heard.get(&id).copied().unwrap_or(up).min(up).as_secs())).collect()
 }

@@ -4,6 +4,7 @@ use super::call::{Location, ReadCall, ask, in_group};
 use super::virtual_primary;
 use crate::clock::rfc3339;
 use crate::context::NodeContext;
+use crate::context::silence;
 use crate::meta::{IndexRow, Link};
 use crate::types::IndexInfo;
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -55,7 +56,7 @@ pub fn names(context: &NodeContext) -> Vec<IndexName> {
 }
 
 /// The named indices with their figures, without those that are not there any more. Those of a group come from a node that
-/// has it.
+/// has it; what another cluster has that is down is left out of the figures.
 pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<IndexInfo>> {
     let meta = context.meta();
     let row = |name: &IndexName| {
@@ -80,6 +81,9 @@ pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<I
             wanted.entry(other.group).or_default().extend([other.incarnation].into_iter().chain(*shown));
         }
     }
+    let own = meta.nodes.get(&context.self_id()).map(|row| row.cluster.as_str());
+    let is_down = |group: GroupId| meta.cluster_of(group) != own && silence::is_out_of_reach(context, group);
+    wanted.retain(|group, _| !is_down(*group));
     let asked = wanted.into_iter().map(async |(group, incarnations)| {
         let figures = ask(context, GetFigures { group, incarnations: incarnations.clone() }).await?;
         Ok::<_, Error>(incarnations.into_iter().zip(figures))

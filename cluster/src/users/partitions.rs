@@ -2,12 +2,14 @@
 //!
 //! The index that callers name is the home of all that; the others are made like it. Whoever changes something there
 //! compares and writes until a look finds no difference, so several may do it at the same time: the last one that writes
-//! looks once more. What somebody left undone who died is found by the leader of the meta group ([`keep_alike`]).
+//! looks once more. The change is kept once the index has it: a cluster that is down gets it when it is back, and nobody waits for it.
+//! What is lacking there, and what somebody left undone who died, is found by the leader of the meta group ([`keep_alike`]).
 
 use super::records::{Copying, copy, differences};
 use crate::clock::write_deadline;
 use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
+use crate::context::silence;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::read::index_config::IndexConfig;
@@ -17,9 +19,10 @@ use crate::write::configuring;
 use crate::write::env::{Env, seen};
 use crate::write::replicas::listed;
 use futures_util::future::join_all;
-use quorate_model::{Error, IndexName, Result, TaskId, UserId};
+use quorate_model::{Error, ErrorKind, IndexName, Result, TaskId, UserId};
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,10 +35,9 @@ const COMPARE_EVERY: Duration = Duration::from_secs(5);
 const REST_AFTER_COMPARISON: u32 = 50;
 
 /// Gives every other partition the configuration that the index has now, and its replicas, and with [`Reach::Replicas`] those
-/// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached does not keep the
-/// others from getting it.
+/// theirs; returns when all readers see it, or when that takes long. A cluster that cannot be reached gets it later.
 pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadline: Instant) -> Result<()> {
-    let partitions = context.meta().other_partitions(name);
+    let partitions = within_reach(context, name);
     let spread = partitions.iter().map(|partition| spread_to(context, (name, partition), reach, deadline));
     let spread: Vec<Result<Vec<TaskId>>> = join_all(spread).await;
     let shown = spread.iter().flatten().flatten().map(|task| {
@@ -45,7 +47,30 @@ pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadl
     if let Some(error) = join_all(shown).await.into_iter().find_map(Result::err) {
         tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
     }
-    spread.into_iter().find_map(Result::err).map_or(Ok(()), Err)
+    spread.into_iter().try_for_each(|spread| or_later(name, spread.map(drop)))
+}
+
+/// The other partitions of an index, without those that no write would reach.
+fn within_reach(context: &NodeContext, name: &IndexName) -> Vec<IndexName> {
+    let mut partitions = context.meta().other_partitions(name);
+    partitions.retain(|partition| !is_out_of_reach(context, partition));
+    partitions
+}
+fn is_out_of_reach(context: &NodeContext, partition: &IndexName) -> bool {
+    let group = context.meta().catalogue.get(partition).map(|row| row.group);
+    group.is_some_and(|group| silence::is_out_of_reach(context, group))
+}
+
+/// What a caller is told whose change is kept in the index itself, and who would make it again: that it is done, although a
+/// partition cannot be reached, which gets it later.
+fn or_later(name: &IndexName, reached: Result<()>) -> Result<()> {
+    match reached {
+        Err(error) if error.kind == ErrorKind::Unavailable => {
+            tracing::info!(index = %name, %error, "a cluster gets a change later");
+            Ok(())
+        }
+        other => other,
+    }
 }
 
 /// The same to one partition; returns the tasks after which readers see it.
@@ -140,23 +165,31 @@ fn own_settings(config: &IndexConfig) -> Map<String, Value> {
 }
 
 /// Gives every other partition the public records that the index has now, of all or those that are named by stored ids; returns
-/// when all readers see them.
+/// when all readers see them. A cluster that cannot be reached gets them later.
 pub async fn follow(
     context: &NodeContext,
     name: &IndexName,
     ids: Option<&[String]>,
     deadline: Instant,
 ) -> Result<()> {
+    let partitions = within_reach(context, name);
+    let followed = partitions.iter().map(|partition| follow_in(context, (name, partition), ids, deadline));
+    join_all(followed).await.into_iter().try_for_each(|followed| or_later(name, followed))
+}
+
+/// The same of one partition. Errors: `Unavailable` when it cannot be reached.
+async fn follow_in(
+    context: &NodeContext,
+    (name, partition): (&IndexName, &IndexName),
+    ids: Option<&[String]>,
+    deadline: Instant,
+) -> Result<()> {
     let public = UserId::new(quorate_model::user::PUBLIC)?;
-    for partition in context.meta().other_partitions(name) {
-        let copying = Copying { user: &public, epoch: None, from: name, to: &partition, ids };
-        let mut rounds = 0..ROUNDS;
-        while copy(context, &copying, deadline).await? > 0 {
-            if rounds.next().is_none() {
-                return Err(Error::unavailable(format!(
-                    "index {name} is being written by others; try again"
-                )));
-            }
+    let copying = Copying { user: &public, epoch: None, from: name, to: partition, ids };
+    let mut rounds = 0..ROUNDS;
+    while copy(context, &copying, deadline).await? > 0 {
+        if rounds.next().is_none() {
+            return Err(Error::unavailable(format!("index {name} is being written by others; try again")));
         }
     }
     Ok(())
@@ -185,9 +218,10 @@ pub async fn make(context: &NodeContext, name: &IndexName, deadline: Instant) ->
 }
 
 /// Finds and mends differences while this node leads the meta group, until the task is aborted. What is missing is looked for
-/// in memory, more often than what differs.
+/// in memory, more often than what differs; what could not be reached is tried again as soon as it can be.
 pub async fn keep_alike(context: Arc<NodeContext>) {
     let mut next_comparison = Instant::now();
+    let mut behind = BTreeSet::new();
     loop {
         let meta = context.meta();
         if meta.users.is_enabled
@@ -196,14 +230,7 @@ pub async fn keep_alike(context: Arc<NodeContext>) {
         {
             let began = Instant::now();
             let compares = began >= next_comparison;
-            for name in meta.catalogue.named() {
-                if !compares && !meta.lacks_partitions(&name) {
-                    continue;
-                }
-                if let Err(error) = mend(&context, &name).await {
-                    tracing::debug!(index = %name, %error, "the parts of an index are not compared");
-                }
-            }
+            mend_all(&context, &meta, compares, &mut behind).await;
             if compares {
                 next_comparison = Instant::now() + began.elapsed() * REST_AFTER_COMPARISON;
             }
@@ -212,22 +239,36 @@ pub async fn keep_alike(context: Arc<NodeContext>) {
     }
 }
 
-async fn mend(context: &NodeContext, name: &IndexName) -> Result<()> {
-    let deadline = write_deadline();
-    if context.meta().lacks_partitions(name) {
-        make(context, name, deadline).await?;
+/// Mends every partition, or those that are missing or `behind`; those that still are behind are there afterwards.
+async fn mend_all(context: &NodeContext, meta: &MetaState, compares: bool, behind: &mut BTreeSet<IndexName>) {
+    // one that did not answer is not waited for again in the same round
+    let mut failed = BTreeSet::new();
+    let before = std::mem::take(behind);
+    for name in meta.catalogue.named() {
+        if meta.lacks_partitions(&name)
+            && let Err(error) = make(context, &name, write_deadline()).await
+        {
+            tracing::debug!(index = %name, %error, "an index lacks partitions");
+        }
+        for partition in context.meta().other_partitions(&name) {
+            if !compares && !before.contains(&partition) {
+                continue;
+            }
+            let cluster = partition.partition().1;
+            if failed.contains(&cluster) || is_out_of_reach(context, &partition) {
+                behind.insert(partition);
+            } else if let Err(error) = mend(context, (&name, &partition), write_deadline()).await {
+                tracing::debug!(index = %name, %error, "the partitions of an index are not compared");
+                if error.kind == ErrorKind::Unavailable {
+                    failed.insert(cluster);
+                }
+                behind.insert(partition);
+            }
+        }
     }
-    let partitions = context.meta().other_partitions(name);
-    let mended = partitions.iter().map(|partition| mend_partition(context, (name, partition), deadline));
-    // one after another: nobody waits for it
-    let mut outcome = Ok(());
-    for mended in mended {
-        outcome = outcome.and(mended.await);
-    }
-    outcome
 }
 
-async fn mend_partition(
+async fn mend(
     context: &NodeContext,
     (name, partition): (&IndexName, &IndexName),
     deadline: Instant,
@@ -242,7 +283,7 @@ async fn mend_partition(
     let public = UserId::new(quorate_model::user::PUBLIC)?;
     let copying = Copying { user: &public, epoch: None, from: name, to: partition, ids: None };
     if !differences(context, &copying, deadline).await?.is_empty() {
-        follow(context, name, None, deadline).await?;
+        follow_in(context, (name, partition), None, deadline).await?;
     }
     Ok(())
 }

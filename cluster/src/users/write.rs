@@ -3,7 +3,7 @@
 //! A write of a user is answered when it is sure to be in the cluster that the user's records are copied from, or in the
 //! one that serves the user ([`routing::Write`]). Otherwise it is done again where the user is now: ids are made once, so
 //! that changes nothing that is there already. A write of public records goes to the index itself and then to its other
-//! partitions, before it is answered.
+//! partitions, before it is answered; those of a cluster that is down get it when it is back.
 
 use super::partitions::follow;
 use super::{records, routing};
@@ -22,7 +22,7 @@ use crate::write::replicas;
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
-use quorate_model::{Error, ErrorKind, IndexName, RecordOp, Result, UserId};
+use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
 use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -171,22 +171,13 @@ async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>)
     let touched = named(&ops);
     let accepted = propose(context, &row, ops, deadline).await?;
     if context.meta().clusters.len() > 1 {
-        // partitions that somebody made a moment ago
-        abreast::learn(context).await?;
-        follow(context, name, touched.as_deref(), deadline).await.map_err(done_in_one)?;
+        // partitions that somebody made a moment ago; the write is done, and one that is not known yet gets it later
+        if let Err(error) = abreast::learn(context).await {
+            tracing::info!(index = %name, %error, "partitions may get public records later");
+        }
+        follow(context, name, touched.as_deref(), deadline).await?;
     }
     Ok(accepted)
-}
-
-/// What is told of public records that are written where the index is, and not yet in every cluster: they are brought there later.
-fn done_in_one(error: Error) -> Error {
-    let Error { kind, message, .. } = &error;
-    match kind {
-        ErrorKind::Unavailable => Error::unavailable(format!(
-            "it is done, and not in every cluster yet, where it follows by itself: {message}"
-        )),
-        _ => error,
-    }
 }
 
 /// The stored ids that operations name; `None` when some of them select records in another way.

@@ -1,6 +1,7 @@
 //! Several nodes in this process that act as one: what a caller gets must not depend on the node that is asked.
 
 mod answers;
+mod cluster_down;
 #[path = "../../src/lifecycle/crash_copy.rs"]
 mod crash_copy;
 mod damage;

@@ -6,6 +6,9 @@ use quorate_raft::{MemberChange, Membership, StateCopy};
 /// Entries that a member may lack and still count as caught up.
 const CAUGHT_UP: u64 = 1_000;
 
+/// Full copies that are left when a member goes that has one, where there are so many nodes for them.
+const COPIES: usize = 2;
+
 /// What has to happen next to the members of a group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
@@ -100,6 +103,16 @@ pub fn next_step(led: Led<'_>, wanted: &[NodeId], voters: usize) -> Step {
         if takes_away && (is_awaited || full <= should_vote.len() / 2) {
             return Step::Wait(should_vote.iter().filter(|node| !led.is_full(**node)).copied().collect());
         }
+        // nor does who lives and holds everything, as long as only one of those that stay is known to do so, too
+        let takes_copy = changes.iter().any(|change| match *change {
+            MemberChange::Remove(member) => led.is_full(NodeId(member)) && lives(&NodeId(member)),
+            MemberChange::AddVoter(_) | MemberChange::AddLearner(_) => false,
+        });
+        let lacking: Vec<NodeId> =
+            wanted.iter().filter(|node| !lives(node) || !led.is_full(**node)).copied().collect();
+        if takes_copy && wanted.len() - lacking.len() < wanted.len().min(COPIES) {
+            return Step::Wait(lacking);
+        }
     }
     match changes.is_empty() {
         false => Step::Change(changes),
@@ -187,6 +200,13 @@ mod tests {
         assert_eq!(step(&[1, 2, 4], 3, &one_late), Step::Wait(vec![NodeId(2)]));
         one_late.followers[0].is_live = false;
         assert_eq!(step(&[1, 2, 4], 3, &one_late), change(&[Remove(3)]), "nobody waits for the dead");
+        // of three one leaves, and the other that is to stay has gone silent: what leaves is the second copy
+        let mut two_left = members(&[1, 2, 3], &[], &[]);
+        assert_eq!(step(&[1, 2], 1, &two_left), change(&[AddLearner(2), Remove(3)]));
+        two_left.followers[0].is_live = false;
+        assert_eq!(step(&[1, 2], 1, &two_left), Step::Wait(vec![NodeId(2)]));
+        two_left.followers[1].is_live = false;
+        assert_eq!(step(&[1, 2], 1, &two_left), change(&[AddLearner(2), Remove(3)]), "it has gone, too");
         let poor = members(&[1], &[2, 3], &[]);
         let fetching = Led { copy: StateCopy::Fetching, ..led(&poor) };
         assert_eq!(
