@@ -209,11 +209,14 @@ async fn killed(installation: &Installation, faults: &Faults, ill: Option<(u64, 
 
 #[actix_rt::test]
 async fn a_member_whose_log_refuses_any_call_ends_with_what_the_others_have() {
-    let points = wanted() / LOG_SHARE;
+    // each log that fails keeps some files open in this process: a long run has several, one after another
+    let first: usize =
+        std::env::var("QUORATE_DISK_FROM").map_or(0, |text| text.parse().expect("the number of a point"));
+    let (points, last) = (wanted() / LOG_SHARE, first + wanted() / LOG_SHARE);
     in_times(1 + points as u32 / 50, async {
         let mut world = World::start().await;
         let (mut met, mut restarts) = (0, 0);
-        for point in 0..points {
+        for point in first..last {
             let (fault, count) = (Fault::ALL[point % 5], LENGTHS[point / 5 % 3]);
             let meanwhile = MEANWHILE[point % MEANWHILE.len()];
             let what = format!("point {point}: {fault:?} of {count}, it {meanwhile:?}");
@@ -229,7 +232,7 @@ async fn a_member_whose_log_refuses_any_call_ends_with_what_the_others_have() {
                 restarts += 1;
                 world.restart(&what).await;
             }
-            if point % COMPARED == COMPARED - 1 || point + 1 == points {
+            if point % COMPARED == COMPARED - 1 || point + 1 == last {
                 let receipt = world.load().await;
                 world.installation.published(0, receipt.task_id).await;
                 restarts += usize::from(world.compare(&what).await);
