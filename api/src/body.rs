@@ -43,6 +43,28 @@ pub async fn read(
     }
 }
 
+/// Bytes of a refused body that are thrown away.
+const DISCARDED_BYTES_MAX: usize = 32 << 20;
+/// How long they are waited for, all together and each piece: who sends nothing waits for the answer.
+const DISCARDED_IN: Duration = Duration::from_secs(3);
+const DISCARDED_PIECE_IN: Duration = Duration::from_millis(300);
+
+/// Throws away what is left of the body of a call that is refused, within bounds. Whoever is still sending when the connection ends never
+/// reads why, and takes the node for a dead one (C§1.4).
+pub async fn discard(payload: &mut Payload) {
+    let mut left = DISCARDED_BYTES_MAX;
+    let rest = async {
+        let mut next = async || actix_rt::time::timeout(DISCARDED_PIECE_IN, payload.next()).await;
+        while let Ok(Some(Ok(piece))) = next().await {
+            match left.checked_sub(piece.len()) {
+                Some(less) => left = less,
+                None => break,
+            }
+        }
+    };
+    let _gone_or_late = actix_rt::time::timeout(DISCARDED_IN, rest).await;
+}
+
 /// A body as it arrives.
 struct Arriving<'a> {
     payload: &'a mut Payload,

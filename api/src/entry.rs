@@ -59,15 +59,19 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let (mut received, note) = (0, CallNote::of(unix_ms()));
     let mut payer = Caller::Nobody.payer(client);
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
+    let mut payload = payload.into_inner();
     let reply = match found {
         Ok(found) => {
             let seen = Seen { received: &mut received, payer: &mut payer, note: &note, listener };
-            let taken = take(&request, payload.into_inner(), &state, found, started, seen);
+            let taken = take(&request, &mut payload, &state, found, started, seen);
             let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
         }
         Err(error) => failed(&error),
     };
+    if reply.status.is_client_error() && request.version() != Version::HTTP_2 {
+        body::discard(&mut payload).await;
+    }
     // by HTTP/2 the little that every call may hold adds up
     let mut held = match request.version() {
         Version::HTTP_2 => state.answers().enter_charged(payer),
@@ -134,7 +138,7 @@ struct Seen<'a> {
 /// Finds out who calls, reads the body and runs the endpoint.
 async fn take(
     request: &HttpRequest,
-    mut payload: Payload,
+    payload: &mut Payload,
     state: &ApiState,
     found: Match<'_, Handler>,
     started: Instant,
@@ -143,7 +147,7 @@ async fn take(
     let (query, headers) = (QueryString(request.uri().query().unwrap_or("")), request.headers());
     let body_bytes_max = body_bytes_max(found.route.body, state);
     if found.route.need != Need::Nothing {
-        state.service().keep_abreast().await;
+        state.service().keep_abreast().await?;
     }
     if found.route.work != Work::Watch {
         sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
@@ -159,14 +163,14 @@ async fn take(
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
             let mut room = state.room().enter(*payer);
-            let body = body::read(headers, &mut payload, &mut room, body_bytes_max).await?;
+            let body = body::read(headers, payload, &mut room, body_bytes_max).await?;
             (caller, room, body)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
             check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())
                 .map_err(refused)?;
             let mut strangers = state.strangers().enter(*payer);
-            let body = of_unknown(headers, &mut payload, &mut strangers, body_bytes_max).await?;
+            let body = of_unknown(headers, payload, &mut strangers, body_bytes_max).await?;
             let key = parse::away(&body, |body| Ok(Credentials::key_of(body))).await?;
             let credentials = credentials.or_key(key);
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;

@@ -44,14 +44,24 @@ pub fn shaped<'a, T: Deserialize<'a>>(body: &'a [u8]) -> Result<T> {
             serde_path_to_error::deserialize(&mut serde_json::Deserializer::from_slice(body));
         let path = again.err().filter(|_| error.is_data()).map(|error| error.path().to_string());
         match path.as_deref() {
+            // where the name of the member is the last that was read
+            Some(path @ ("." | "?")) if error.to_string().starts_with(UNKNOWN_FIELD) => {
+                wrong_member(path, &error)
+            }
             None | Some("." | "?") => syntax(&error),
             Some(path) => wrong_member(path, &error),
         }
     })
 }
 
+/// How a derived reader says that an object has a member that it does not know.
+const UNKNOWN_FIELD: &str = "unknown field ";
+
 fn wrong_member(path: &str, error: &serde_json::Error) -> Error {
     let (what, place) = parts(error);
+    if what.starts_with(UNKNOWN_FIELD) {
+        return Error::invalid(format!("Unknown parameter: {} near {place}", shortened(path)));
+    }
     let what = what
         .replace("expected a sequence", "expected an array")
         .replace("expected a map", "expected an object");

@@ -125,6 +125,7 @@ impl IndexState {
     /// The records that reads see. Those of an index that nobody reads are opened beside it, so that looking through all
     /// indices leaves none of them open.
     pub(crate) fn shard_view(&self) -> Result<Arc<ShardView>> {
+        self.check_files()?;
         if let Some(view) = self.opened_view() {
             return Ok(view.shard.clone());
         }

@@ -1,11 +1,14 @@
 //! One living index of this node: its settings, its shard's files, what reads see of it.
 
+mod files;
 mod row;
 
+pub(crate) use files::Kept;
 pub use row::{IndexRow, IndexStats};
 
 use crate::dictionaries::SharedDictionaries;
 use crate::error::{Error, Result};
+use crate::index::files::KeptFiles;
 use crate::log_place::LogPlace;
 use crate::ops::Incarnation;
 use crate::progress::Progress;
@@ -98,6 +101,8 @@ pub struct IndexState {
     activation: Mutex<()>,
     compiled: Mutex<Option<Compiled>>,
     durable: OnceLock<LogPlace>,
+    /// Whether it has the files that it should have.
+    pub(crate) kept: KeptFiles,
     pub(crate) writer: Mutex<Option<ShardHandle>>,
     /// What waits for the open writer, and how it is. Not behind the lock: who waits for the shard holds that.
     pub(crate) shard: ArcSwapOption<ShardQueue>,
@@ -135,6 +140,7 @@ impl IndexState {
             activation: Mutex::new(()),
             compiled: Mutex::new(None),
             durable: OnceLock::new(),
+            kept: KeptFiles::default(),
             writer: Mutex::new(None),
             shard: ArcSwapOption::empty(),
         }

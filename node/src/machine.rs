@@ -6,6 +6,7 @@
 
 mod dictionaries;
 mod fences;
+mod kept_files;
 mod links;
 mod models;
 mod resources;
@@ -23,6 +24,7 @@ use crate::ops::{Incarnation, IndexCommand};
 use crate::pins::GroupPin;
 use crate::shard::{ShardHandle, Unclosed};
 use crate::shared::Shared;
+use parking_lot::Mutex;
 use quorate_engine::index::{Payload, ShardView};
 use quorate_model::{GroupId, RecordOp, Settings};
 use quorate_store::codec;
@@ -62,6 +64,10 @@ pub struct PlacementMachine {
     /// Indices were made since the last checkpoint. The store must know all that have files: a group that is left gives up
     /// the log that could tell of them.
     has_new_indices: bool,
+    /// The log has been applied as far as it went at the start.
+    has_replayed: bool,
+    /// Indices whose files were removed since the last checkpoint.
+    emptied: Mutex<Vec<Incarnation>>,
     is_closed: bool,
     halt: Halt,
     links: Links,
@@ -101,6 +107,8 @@ impl PlacementMachine {
             step: LogPlace::ALL,
             may_have_failed: false,
             has_new_indices: false,
+            has_replayed: false,
+            emptied: Mutex::default(),
             is_closed: false,
             halt,
             merges_looked_for: None,
@@ -109,6 +117,7 @@ impl PlacementMachine {
         machine.load_dictionaries()?;
         machine.load_models()?;
         machine.load_sent()?;
+        machine.look_for_files()?;
         Ok(machine)
     }
 
@@ -169,6 +178,7 @@ impl PlacementMachine {
     /// Goes on with rebuilds that a restart or the closing of a writer has cut off, and with merges of what is searched. To
     /// be called every few seconds.
     pub fn resume_work(&mut self) -> Result<()> {
+        self.note_files();
         self.events.keep_up();
         self.resume_dictionaries()?;
         self.resume_rebuilds()?;
@@ -201,6 +211,7 @@ impl PlacementMachine {
         if self.halt.is_half() {
             return Err(Error::Stopped);
         }
+        self.keep_emptied();
         let mut batch = std::mem::take(&mut self.changes);
         let durable = self.durable_through();
         batch.put([rows::REPLAY], codec::encode(&durable));
@@ -228,6 +239,7 @@ impl PlacementMachine {
             }
         }
         self.events.close();
+        self.note_files();
         self.keep_changes()
     }
     /// Whether the group stands still, as its shards and its owner say.
@@ -408,6 +420,10 @@ impl PlacementMachine {
         let state = IndexState::new(to, self.group, folder, settings, at.time_ms, at.time_ms);
         let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.copy_resources(from, &state);
+        // a source that is missing gives no files
+        if let Some(source) = self.node.index(from) {
+            self.keep_copied(&source, &state);
+        }
         self.insert_new(&state);
         if state.files_differ()? {
             // the source is being rebuilt
@@ -458,6 +474,7 @@ impl PlacementMachine {
     fn drop_index(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {
         self.unlink_dropped(at, index)?;
         self.changes.delete(rows::by_number(rows::STATE, index));
+        self.changes.delete(rows::by_number(kept_files::FILES, index));
         match self.node.remove(index) {
             Some(state) => {
                 self.drop_resources(&state);
@@ -529,6 +546,7 @@ mod tests {
             dictionaries::DICTIONARIES,
             crate::models::key::MODEL,
             sent::SENT,
+            kept_files::FILES,
         ];
         let letters: std::collections::BTreeSet<u8> = shared.into_iter().chain(own).collect();
         assert_eq!(letters.len(), shared.len() + own.len());

@@ -110,6 +110,7 @@ impl Node {
             led_elsewhere: Mutex::default(),
             halts: Mutex::default(),
             pins: Mutex::default(),
+            gone: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
             opened: AtomicU64::new(0),
@@ -158,6 +159,7 @@ impl Node {
             .index(incarnation)
             .ok_or_else(|| Error::Model(quorate_model::Error::not_found("Index does not exist")))?;
         self.shared.use_view(&state);
+        state.check_files()?;
         if state.is_deferred.load(Ordering::Relaxed) {
             // for the next reader
             state.publish_now(self.applied(state.group));
@@ -174,6 +176,10 @@ impl Node {
                 state.going_by(&self.shared.dictionaries).view()
             }
         }
+    }
+    /// What is wrong with the indices of a group whose files were there and are gone. Cost: a lock.
+    pub fn gone_files(&self, group: GroupId) -> Vec<Error> {
+        self.shared.gone_of(group).iter().map(|state| state.gone()).collect()
     }
     /// Figures of an index; zeroes for one that nothing was written to yet.
     pub fn stats(&self, incarnation: Incarnation) -> Result<IndexStats> {

@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) halts: Mutex<BTreeMap<GroupId, Halt>>,
     /// What groups held at the last log index that their replicas are compared at, until somebody hashes it.
     pub(crate) pins: Mutex<BTreeMap<GroupId, GroupPin>>,
+    /// Indices whose files were found to be gone.
+    pub(crate) gone: Mutex<Vec<Arc<IndexState>>>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,
     /// Views that were opened.
@@ -118,6 +120,16 @@ impl Shared {
     /// Keeps what a group holds at a log index in the place of what it held at an earlier one.
     pub(crate) fn put_pin(&self, pin: GroupPin) {
         let _no_reader_needs_it = self.pins.lock().insert(pin.group, pin);
+    }
+    /// Notes that the files of an index are gone.
+    pub(crate) fn note_gone(&self, state: Arc<IndexState>) {
+        self.gone.lock().push(state);
+    }
+    /// Those of a group whose files are gone and that nothing has replaced since. Cost: a lock.
+    pub(crate) fn gone_of(&self, group: GroupId) -> Vec<Arc<IndexState>> {
+        let mut gone = self.gone.lock();
+        gone.retain(|state| self.index(state.incarnation).is_some_and(|now| Arc::ptr_eq(&now, state)));
+        gone.iter().filter(|state| state.group == group).cloned().collect()
     }
     /// Lets go of what a group held: that state is gone.
     pub(crate) fn drop_pin(&self, group: GroupId) {

@@ -7,7 +7,7 @@ pub struct Allowed {
     pub files: u64,
 }
 
-/// Files that are taken to be allowed where the kernel does not say.
+/// Files that are taken to be allowed where the kernel does not say; with fewer a node comes to a standstill over some dozens of indices.
 const FILES_UNKNOWN: u64 = 1_024;
 
 /// Prepares the process. Where something cannot be had the server runs without; only memory, fewer connections or readable
@@ -45,6 +45,16 @@ fn use_small_pages() {
 }
 
 impl Allowed {
+    /// Errors: they are too few for a node.
+    pub fn check(self) -> anyhow::Result<()> {
+        match self.files < FILES_UNKNOWN {
+            true => anyhow::bail!(
+                "this process may have only {} files open: a node needs {FILES_UNKNOWN} or more (ulimit -n, LimitNOFILE of systemd)",
+                self.files
+            ),
+            false => Ok(()),
+        }
+    }
     /// Connections of callers that leave enough for files of indices, the log and other nodes.
     pub fn connections(self) -> usize {
         let most = self.files.max(FILES_UNKNOWN) / 2;
@@ -60,6 +70,7 @@ mod tests {
     fn half_of_the_files_are_for_connections() {
         for (files, connections) in [(0, 512), (1_024, 512), (20_000, 10_000)] {
             assert_eq!(Allowed { files }.connections(), connections);
+            assert_eq!(Allowed { files }.check().is_ok(), files >= 1_024);
         }
     }
 

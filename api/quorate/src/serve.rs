@@ -7,7 +7,7 @@ use crate::logging::Log;
 use crate::options::option;
 use crate::process::{self, Allowed};
 use crate::sink;
-use crate::start_text::{Program, Start, render};
+use crate::start_text::{Program, Start, not_opened, render};
 use anyhow::{Context, Result, bail};
 use quorate_api::{Encrypted, Limits, Listener, Locations, Networks, ServerOptions, Tls, TlsFiles};
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
@@ -31,6 +31,7 @@ type Wanted<'a> = &'a dyn Fn() -> Result<Values>;
 pub fn run(wanted: Wanted<'_>) -> Result<ExitCode> {
     let values = &wanted()?;
     let allowed = process::prepare();
+    allowed.check()?;
     let log = Log::install(values)?;
     quorate_cluster::panics::watch();
     for warning in &values.warnings {
@@ -63,7 +64,7 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
             std::process::exit(0);
         }
     };
-    let (service, started) = opened.map_err(|error| anyhow::anyhow!(error.message))?;
+    let (service, started) = opened.map_err(|error| not_opened(&error.message, &values.data_dir()))?;
     report(&started);
     let outcome =
         run_server(values, (listen, split, encrypted), allowed, &service, &started, &mut signals, reloading)

@@ -80,6 +80,17 @@ fn curl(address: SocketAddr, app_id: &str, key: &str, index: &str, query: &str) 
     )
 }
 
+/// Why the node does not start, with what helps when its disk is full.
+pub fn not_opened(why: &str, data_dir: &Path) -> anyhow::Error {
+    match why.contains("No space left on device") {
+        true => anyhow::anyhow!(
+            "{why}: the disk of {} is full, and a start needs some room; free some there and start again",
+            data_dir.display()
+        ),
+        false => anyhow::anyhow!("{why}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

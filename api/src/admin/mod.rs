@@ -50,6 +50,7 @@ pub async fn remove(call: &Call<'_>) -> Result<Reply> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct NewAdminKey {
     #[serde(rename = "adminKey")]
     admin_key: Option<String>,
@@ -64,6 +65,7 @@ pub async fn replace_admin_key(call: &Call<'_>) -> Result<Reply> {
 }
 
 #[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Replacement {
     with: Option<String>,
 }
@@ -78,6 +80,7 @@ pub async fn replace(call: &Call<'_>) -> Result<Reply> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct NewLeader {
     node: Option<String>,
 }

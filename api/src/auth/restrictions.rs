@@ -3,6 +3,7 @@
 use crate::network::Networks;
 use lru::LruCache;
 use parking_lot::Mutex;
+use percent_encoding::percent_decode_str;
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, Result, SearchParams};
 use serde_json::{Map, Value};
@@ -19,8 +20,8 @@ pub struct Restrictions {
     pub indices: Option<Vec<String>>,
     /// Referer patterns; empty = all.
     pub referers: Vec<String>,
-    /// Networks; empty = all.
-    pub sources: Vec<String>,
+    /// Networks; `None` = all. An empty list, which a template without its value makes, holds nobody.
+    pub sources: Option<Vec<String>>,
     /// The user the holder acts for, when the request names none.
     pub user_token: Option<String>,
     /// Search parameters that replace the caller's, by interface name.
@@ -39,7 +40,7 @@ impl Restrictions {
             valid_until_s: None,
             indices: None,
             referers: vec![],
-            sources: vec![],
+            sources: None,
             user_token: None,
             overrides: Map::new(),
             filter: Ok(Filter::default()),
@@ -51,7 +52,7 @@ impl Restrictions {
                 "validUntil" => found.valid_until_s = Some(value.parse().unwrap_or(0)),
                 "restrictIndices" => found.indices = Some(list(&value)),
                 "referers" => found.referers = list(&value),
-                "restrictSources" => found.sources = list(&value),
+                "restrictSources" => found.sources = Some(list(&value)),
                 "userToken" => found.user_token = Some(value.into_owned()),
                 name if CONJOINED.contains(&name) => {
                     filters.insert(name.to_owned(), Value::String(value.into_owned()));
@@ -66,22 +67,26 @@ impl Restrictions {
         if !filters.is_empty() {
             found.filter = SearchParams::from_json(&filters).map(|params| params.filter);
         }
+        // replaced by other characters they would select something else
+        if percent_decode_str(text).decode_utf8().is_err() {
+            found.filter = Err(Error::invalid("the parameters of the key are not URL-encoded UTF-8"));
+        }
         found
     }
 
     /// Whether the caller's address is inside an allowed network.
     pub fn allows_source(&self, address: Option<IpAddr>) -> bool {
-        self.sources.is_empty()
-            || address.is_some_and(|address| {
-                self.sources.iter().any(|network| {
-                    Networks::parse([network.as_str()]).is_ok_and(|networks| networks.hold(address))
-                })
-            })
+        let Some(sources) = &self.sources else { return true };
+        let holds = |network: &String, address| {
+            Networks::parse([network.as_str()]).is_ok_and(|networks| networks.hold(address))
+        };
+        address.is_some_and(|address| sources.iter().any(|network| holds(network, address)))
     }
 
     /// A source that is neither an address nor a network.
     pub fn wrong_source(&self) -> Option<&str> {
-        self.sources.iter().map(String::as_str).find(|source| Networks::parse([*source]).is_err())
+        let mut sources = self.sources.iter().flatten().map(String::as_str);
+        sources.find(|source| Networks::parse([*source]).is_err())
     }
     /// The filters, or the error to answer a search with.
     pub fn filter(&self) -> Result<&Filter, Error> {
@@ -150,6 +155,10 @@ mod tests {
         assert_eq!(found.user_token.as_deref(), Some("u"));
         assert!(!found.filter.unwrap().is_empty());
         assert!(Restrictions::parse("filters=a%3A%3A(").filter.is_err());
+        assert!(
+            Restrictions::parse("filters=%ff").filter.is_err()
+                && Restrictions::parse("query=%ff").filter.is_err()
+        );
     }
 
     #[test]
@@ -157,6 +166,10 @@ mod tests {
         let from = |sources: &str, address: &str| {
             Restrictions::parse(&format!("restrictSources={sources}")).allows_source(address.parse().ok())
         };
+        for nobody in ["", "%5B%5D", ","] {
+            assert!(!from(nobody, "10.1.2.3"), "{nobody}");
+        }
+        assert!(Restrictions::parse("").allows_source(None));
         assert!(from("10.0.0.0%2F8", "10.1.2.3") && !from("10.0.0.0%2F8", "11.1.2.3"));
         assert!(from("nonsense%2C10.0.0.0%2F8", "10.1.2.3") && !from("nonsense", "10.1.2.3"));
         assert!(!Restrictions::parse("restrictSources=10.0.0.0%2F8").allows_source(None));

@@ -10,6 +10,7 @@ use quorate_wire::clusters::{
     user_hits_body, users_body,
 };
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -50,9 +51,12 @@ fn assignable(user: UserId) -> Result<UserId> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct AssignBody {
     cluster: Option<String>,
     users: Option<Vec<String>>,
+    #[serde(rename = "apiKey")]
+    _api_key: Option<IgnoredAny>,
 }
 impl AssignBody {
     fn cluster(&self) -> Result<&str> {

@@ -10,6 +10,7 @@ use quorate_wire::IndexPage;
 use quorate_wire::indices::{IndexRow, PAGE_ROWS, index_list_body};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 /// Rows a page of the list has at most.
 const PAGE_ROWS_MAX: u64 = 1_000;
@@ -50,11 +51,15 @@ pub async fn delete(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))
 }
 
+/// A mistyped scope would make a copy of everything, and what the destination had would be gone.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct OperationBody {
     operation: Option<String>,
     destination: Option<String>,
     scope: Option<Vec<String>>,
+    #[serde(rename = "apiKey")]
+    _api_key: Option<IgnoredAny>,
 }
 
 /// `POST /1/indexes/{indexName}/operation`: copy or move.
@@ -112,6 +117,10 @@ mod tests {
                 "Invalid operation \"link\", expected copy or move",
             ),
             (r#"{"destination":"b"}"#, "operation is required: copy or move"),
+            (
+                "{\"operation\":\"copy\",\"destination\":\"b\",\n\"scopes\":[\"rules\"]}",
+                "Unknown parameter: scopes near line:2 column:8",
+            ),
             (
                 r#"{"operation":"move","destination":"b","scope":["rules"]}"#,
                 "scope is only supported with the copy operation",

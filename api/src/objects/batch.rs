@@ -68,13 +68,17 @@ struct Reader {
 }
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Body<'a> {
     #[serde(borrow)]
     requests: Option<Requests<'a>>,
+    #[serde(rename = "apiKey")]
+    _api_key: Option<de::IgnoredAny>,
 }
 struct Requests<'a>(Vec<Item<'a>>);
 
 #[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Item<'a> {
     #[serde(borrow)]
     action: Option<Text<'a>>,
@@ -82,6 +86,9 @@ struct Item<'a> {
     index_name: Option<Text<'a>>,
     #[serde(borrow)]
     body: Option<&'a RawValue>,
+    /// Earlier clients say it twice: the one in the body counts.
+    #[serde(rename = "objectID")]
+    _object_id: Option<de::IgnoredAny>,
 }
 
 /// A text that stays a slice of the request unless it has escapes; a bare `Option<Cow<str>>` would always be copied.

@@ -11,6 +11,7 @@ use quorate_model::user::{owned_id, public_id};
 use quorate_model::{Error, IndexName, Result, SearchParams, limits};
 use quorate_wire::writes::objects_body;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 /// `GET /1/indexes/{indexName}/{objectID}`.
@@ -86,10 +87,14 @@ fn forced_attributes(call: &Call<'_>) -> Result<Option<Option<Vec<String>>>> {
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Body {
     requests: Option<Vec<parse::Object<Item>>>,
+    #[serde(rename = "apiKey")]
+    _api_key: Option<IgnoredAny>,
 }
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Item {
     #[serde(rename = "indexName")]
     index_name: Option<String>,

@@ -2,6 +2,7 @@
 
 use crate::call::Call;
 use crate::search::{Presentation, SearchRequest};
+use quorate_model::error::shortened;
 use quorate_model::recommend::least_score;
 use quorate_model::{
     Candidates, Error, IndexName, RecommendModel, Recommendation, Result, SearchParams, limits,
@@ -54,6 +55,13 @@ impl Wanted {
             Some(fallback) => Some(SearchRequest::of_members(call, fallback).await?),
             None => None,
         };
+        // clients send those that the model does not use, too
+        for name in ["objectID", "facetName", "facetValue"] {
+            members.remove(name);
+        }
+        if let Some(name) = members.keys().next() {
+            return Err(Error::invalid(format!("Unknown parameter: {}", shortened(name))));
+        }
         let presentation = Presentation::new(&mut selecting);
         let asked = Recommendation {
             model,

@@ -10,6 +10,7 @@ use quorate_model::filter::Filter;
 use quorate_model::params::LatLng;
 use quorate_model::{Error, ErrorKind, Result, SearchParams, limits};
 use quorate_wire::json;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use std::cell::Cell;
 use std::time::Duration;
@@ -66,13 +67,16 @@ impl Bodies {
     }
 }
 
-/// What is known of a body; whatever else stands there is passed over.
+/// A body of several.
 #[derive(Default, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Body {
     /// What is asked.
     pub requests: Option<Value>,
     /// How.
     pub strategy: Option<Value>,
+    #[serde(rename = "apiKey")]
+    _api_key: Option<IgnoredAny>,
 }
 
 /// The elements of `requests`, bounded.

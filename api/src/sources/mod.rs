@@ -5,6 +5,7 @@ pub mod gate;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
+use quorate_model::error::shortened;
 use quorate_model::source::canonical;
 use quorate_model::{AllowedSource, Error, Result, limits};
 use quorate_wire::clusters::stamp_body;
@@ -62,6 +63,9 @@ fn source(item: &Value) -> Result<AllowedSource> {
     let Value::Object(members) = item else {
         return Err(Error::invalid("An allowed source must be an object with the member source"));
     };
+    if let Some(name) = members.keys().find(|name| !["source", "description"].contains(&name.as_str())) {
+        return Err(Error::invalid(format!("Unknown parameter: {}", shortened(name))));
+    }
     let text = |name: &str| match members.get(name) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text.as_str())),

@@ -241,7 +241,13 @@ impl<M: Machine> GroupApply<M> {
 
     /// Goes on with what waits for nothing but time, once known commands have been replayed.
     pub fn upkeep(&mut self) -> Result<(), Failure> {
-        if self.taken < self.known { Ok(()) } else { self.machine.upkeep() }
+        if self.taken < self.known {
+            return Ok(());
+        }
+        if self.taken >= self.seen {
+            self.machine.replayed();
+        }
+        self.machine.upkeep()
     }
 
     /// Dumps the metadata store and returns through where the log may be cut, if that has moved.

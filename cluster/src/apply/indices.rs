@@ -36,6 +36,9 @@ impl Machine for PlacementMachine {
     fn incarnations(&self) -> Vec<Incarnation> {
         PlacementMachine::incarnations(self)
     }
+    fn replayed(&mut self) {
+        PlacementMachine::replayed(self);
+    }
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(PlacementMachine::resume_work(self)?)
     }

@@ -84,6 +84,8 @@ pub trait Machine: Send + 'static {
     }
     /// The incarnations that hold files here.
     fn incarnations(&self) -> Vec<Incarnation>;
+    /// Everything is applied that the log had at the start. May be called again.
+    fn replayed(&mut self) {}
     /// Goes on with what waits for nothing but time; called every few seconds.
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(())

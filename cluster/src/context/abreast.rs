@@ -8,6 +8,7 @@
 use crate::clock::steady_ms;
 use crate::clock::within;
 use crate::context::NodeContext;
+use crate::groups::Group;
 use quorate_model::{Error, Result};
 use quorate_raft::PeerMessage;
 use quorate_raft::lease::LEASE_MS;
@@ -35,6 +36,8 @@ pub struct Abreast {
     silent_until: AtomicU64,
     /// How often something was heard after a break.
     returns: AtomicU64,
+    /// The last log index of the meta group that this node was told of and could not apply in time.
+    lacks: AtomicU64,
     /// Somebody goes by what may be old.
     wanted: Notify,
 }
@@ -91,6 +94,11 @@ impl Abreast {
         self.unbroken.fetch_max(asked.max(1), Ordering::AcqRel);
         self.silent_until.store(0, Ordering::Release);
     }
+    /// Whether others have decided something that this node, which has applied the log through `applied`, does not have: its own log
+    /// may have no room.
+    fn is_behind(&self, applied: u64) -> bool {
+        self.lacks.load(Ordering::Acquire) > applied
+    }
     /// How often something was heard after a break.
     fn returns(&self) -> u64 {
         self.returns.load(Ordering::Acquire)
@@ -110,9 +118,20 @@ pub async fn learn(context: &NodeContext) -> Result<()> {
     let (group, deadline, asked) = (context.groups().meta()?, Instant::now() + ASK, steady_ms());
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    group.wait_applied(log_index, deadline).await?;
+    if let Err(error) = group.wait_applied(log_index, deadline).await {
+        context.abreast().lacks.fetch_max(log_index, Ordering::AcqRel);
+        return Err(error);
+    }
     context.abreast().learned(asked);
     Ok(())
+}
+
+/// Whether this node knows that it lacks something that the meta group has decided. One whose group stands still for an entry goes on with
+/// what it knows: all nodes may have met that. Cost: some atomic loads.
+pub fn is_behind(context: &NodeContext) -> bool {
+    let is_behind =
+        |group: Arc<Group>| !group.halt.is_set() && context.abreast().is_behind(*group.applied.borrow());
+    context.groups().meta().is_ok_and(is_behind)
 }
 
 /// Whether nobody can have been told of a change of the catalogue that this node does not know, nor any be a second old. Cost: an
@@ -129,20 +148,31 @@ fn is_abreast(context: &NodeContext) -> bool {
 /// Before something known is used that others may have changed: waits, on a node without a lease of the meta group, or that has
 /// not heard of its leader for a second, until it knows what they know; at most a second, and when nobody answers not again for
 /// some seconds or until something is heard. Cost otherwise: an atomic load and a lock.
-pub async fn keep_abreast(context: &NodeContext) {
+///
+/// Errors: `Unavailable` when they have answered, and this node cannot follow: what it knows is old, and others can be asked.
+pub async fn keep_abreast(context: &NodeContext) -> Result<()> {
     if is_abreast(context) {
-        return;
+        return Ok(());
     }
     let abreast = context.abreast();
+    let behind = || match is_behind(context) {
+        true => Err(Error::unavailable(
+            "this node lacks what the installation has decided lately; ask another one",
+        )),
+        false => Ok(()),
+    };
+    behind()?;
     if !abreast.asks(steady_ms()) {
         abreast.wanted.notify_one();
-        return;
+        return Ok(());
     }
     let returns = abreast.returns();
     if let Err(error) = Box::pin(learn(context)).await {
+        behind()?;
         abreast.heard_nothing(steady_ms(), returns);
         tracing::debug!(%error, "this node goes on with the names and keys that it knows");
     }
+    Ok(())
 }
 
 /// Goes on asking for those who do not wait for it, so that the first answer counts for all of them, until the task is aborted.
@@ -166,6 +196,14 @@ mod tests {
         abreast.heard_nothing(10, 0);
         assert!(!abreast.asks(10 + LEASE_MS - 1));
         assert!(abreast.asks(10 + LEASE_MS));
+    }
+
+    #[test]
+    fn who_could_not_follow_is_behind_until_it_has_what_it_was_told_of() {
+        let abreast = Abreast::default();
+        assert!(!abreast.is_behind(0));
+        abreast.lacks.fetch_max(7, Ordering::AcqRel);
+        assert!(abreast.is_behind(6) && !abreast.is_behind(7));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Between two tries to write down what is wrong, on a disk that takes nothing: it is looked at several times a second.
@@ -23,6 +24,8 @@ const TOLD_MAX: usize = 20;
 #[derive(Debug)]
 pub struct Integrity {
     state: Mutex<BTreeMap<GroupId, Checked>>,
+    /// Whether any replica is to be replaced, so that reads need no lock as long as none is.
+    condemns: AtomicBool,
     file: PathBuf,
     files: Arc<dyn Files>,
     /// What stands in the file, and when it could not be written last.
@@ -87,6 +90,10 @@ pub enum Mending {
     Begun(Vec<NodeId>),
 }
 
+fn any_condemned(state: &BTreeMap<GroupId, Checked>) -> bool {
+    state.values().any(|checked| checked.mending != Mending::None)
+}
+
 impl Integrity {
     /// What an earlier process has found, as far as it was so at the end. A file that cannot be read says nothing.
     pub fn open(file: PathBuf, files: Arc<dyn Files>) -> Integrity {
@@ -101,7 +108,8 @@ impl Integrity {
             vec![]
         });
         let state = kept.iter().cloned().map(|it| (it.group, it.into_checked())).collect();
-        Integrity { state: Mutex::new(state), file, files, kept: Mutex::new((kept, None)) }
+        let condemns = AtomicBool::new(any_condemned(&state));
+        Integrity { state: Mutex::new(state), condemns, file, files, kept: Mutex::new((kept, None)) }
     }
     /// Brings the file up to date. Without room for it, or when the disk fails, this process knows what it knows, and tries again
     /// later.
@@ -131,9 +139,11 @@ impl Integrity {
     pub fn digest(&self, group: GroupId) -> Option<GroupDigest> {
         self.state.lock().get(&group)?.digest.clone()
     }
-    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead.
+    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead or
+    /// to read. Cost: an atomic load as long as no replica is.
     pub fn is_condemned(&self, group: GroupId) -> bool {
-        self.state.lock().get(&group).is_some_and(|checked| checked.mending != Mending::None)
+        self.condemns.load(Ordering::Acquire)
+            && self.state.lock().get(&group).is_some_and(|checked| checked.mending != Mending::None)
     }
     /// Whether this replica holds what it should, as far as it was looked at: no file is damaged, and it is not to be replaced. Any
     /// other is no full copy, whether or not somebody has a better one.
@@ -143,7 +153,12 @@ impl Integrity {
     }
     /// Changes what is noted of a replica.
     pub fn update<T>(&self, group: GroupId, act: impl FnOnce(&mut Checked) -> T) -> T {
-        let done = act(self.state.lock().entry(group).or_default());
+        let done = {
+            let mut state = self.state.lock();
+            let done = act(state.entry(group).or_default());
+            self.condemns.store(any_condemned(&state), Ordering::Release);
+            done
+        };
         metrics::damaged(self.findings().len());
         self.keep();
         done

@@ -94,6 +94,10 @@ impl Proposer {
         deadline: Instant,
     ) -> Result<Accepted> {
         self.index_limits.check(&self.meta.load(), &command)?;
+        if !self.groups.meta()?.is_led_here() {
+            // what is decided could not reach the log of this node, which its caller would wait for in vain
+            self.disk.admit(Purpose::Remove)?;
+        }
         let accepted = self.propose(GroupId::META, Command::Meta(command), purpose, deadline).await?;
         self.groups.meta()?.wait_applied(accepted.task_id.log_index(), deadline).await?;
         Ok(accepted)

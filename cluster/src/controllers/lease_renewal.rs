@@ -2,11 +2,11 @@
 
 use crate::clock::steady_ms;
 use crate::context::NodeContext;
+use crate::disk::Purpose;
 use crate::groups::{Group, Groups};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use futures_util::future::join_all;
 use quorate_model::{GroupId, NodeId};
-use quorate_node::Node;
 use quorate_raft::StateCopy;
 use quorate_raft::lease::{ASK_EVERY_MS, AskId, Grant};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub async fn run(context: Arc<NodeContext>) {
         let mut asks: BTreeMap<NodeId, Vec<(GroupId, AskId)>> = BTreeMap::new();
         for group in context.groups().all().iter().filter(|group| !group.halt.is_set()) {
             // without the state it could not read, and the leader would wait for it to show what is written
-            if group.status().copy == StateCopy::Fetching || is_stuck(context.node(), group) {
+            if group.status().copy == StateCopy::Fetching || is_stuck(&context, group) {
                 continue;
             }
             let leader = if group.is_led_here() { Some(context.self_id()) } else { group.leader() };
@@ -40,11 +40,13 @@ pub async fn run(context: Arc<NodeContext>) {
 }
 
 /// Whether this replica cannot write what is committed, so that it does not show it: the leader would wait for it for as long as its
-/// disk is ill. A lease that it has already says nothing: it is renewed from what was shown when its chain began. The leader
-/// itself asks on: when the disks of all are ill, reads go by its lease.
-fn is_stuck(node: &Node, group: &Group) -> bool {
+/// disk is ill, or so full that its log takes nothing. A lease that it has already says nothing: it is renewed from what was shown when
+/// its chain began. The leader itself asks on: when the disks of all are ill, reads go by its lease.
+fn is_stuck(context: &NodeContext, group: &Group) -> bool {
+    let node = context.node();
     let is_behind = || group.visible_through(node) < group.status().committed;
-    !group.is_led_here() && node.is_failing(group.id) && is_behind()
+    let is_failing = || node.is_failing(group.id) && is_behind();
+    !group.is_led_here() && (context.disk().admit(Purpose::Remove).is_err() || is_failing())
 }
 
 async fn ask(context: &NodeContext, leader: NodeId, asks: Vec<(GroupId, AskId)>) {

@@ -1,6 +1,7 @@
 //! Whether this node can serve reads and take writes now, and what stands against it.
 
 use crate::context::NodeContext;
+use crate::context::abreast;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::meta::MetaState;
@@ -61,6 +62,9 @@ pub fn of(context: &NodeContext) -> Health {
     }
     for finding in context.integrity().findings() {
         health.warnings.push(format!("group {}: {}", finding.group, finding.what));
+    }
+    if abreast::is_behind(context) {
+        health.reads.push("this node lacks what the installation has decided lately".to_owned());
     }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);

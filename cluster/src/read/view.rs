@@ -79,8 +79,7 @@ async fn catch_up_for(context: &NodeContext, name: &IndexName) -> Result<()> {
         meta.nodes.len() <= 1 || meta.catalogue.get(name).is_some()
     };
     if is_known {
-        abreast::keep_abreast(context).await;
-        return Ok(());
+        return abreast::keep_abreast(context).await;
     }
     Box::pin(abreast::learn(context)).await.map_err(|_| {
         Error::unavailable(format!(
@@ -97,7 +96,8 @@ pub fn is_readable(context: &NodeContext, group: GroupId) -> bool {
         Visible::Everything => context.node().visible_through(group),
         Visible::Records => context.node().records_visible_through(group),
     };
-    local.is_some_and(|it| it.leases.may_read(shows))
+    // one that lacks something, or has it otherwise, is replaced by what others have; they are asked until then
+    !context.integrity().is_condemned(group) && local.is_some_and(|it| it.leases.may_read(shows))
 }
 
 /// Whether this node serves a read of a group: it may, and its replica shows what other nodes have shown its clients meanwhile.

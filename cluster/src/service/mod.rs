@@ -330,8 +330,10 @@ impl Service {
     }
     /// Before keys or names are looked up: waits until this node knows them as they were when it was asked, at most a second. On a
     /// node without a lease of the meta group that nobody answers, what it knew last has to do. Cost with a lease: one lock.
-    pub async fn keep_abreast(&self) {
-        abreast::keep_abreast(&self.inner.context).await;
+    ///
+    /// Errors: `Unavailable` when it is told of something that it cannot apply, as with a full disk.
+    pub async fn keep_abreast(&self) -> Result<()> {
+        abreast::keep_abreast(&self.inner.context).await
     }
     /// Searches that one caller may have under way on this node; the others wait.
     pub fn search_threads(&self) -> usize {

@@ -137,7 +137,13 @@ async fn of_index<S: Sources>(
     let index = &source.index_name;
     let mut candidates = Candidates::new(config.allow_special_characters, source.min_letters, exclusions);
     // whether it is there is known before anything is counted
-    sources.find(index, "", How::Exact, &[]).await?;
+    let wanted: Vec<(String, u32)> = source.facets.iter().map(|facet| (facet.attribute.clone(), 1)).collect();
+    let found = sources.find(index, "", How::Exact, &wanted).await?;
+    for (attribute, _) in &wanted {
+        if values_of(&found.facets, attribute).is_empty() {
+            has_no_values(attribute, index, log);
+        }
+    }
     for (query, users) in sources.popular(source).await? {
         add(&mut candidates, &query, users, log);
     }
@@ -247,16 +253,23 @@ async fn combined<S: Sources>(
     let facets = sources.find(index, "", How::Exact, &wanted).await?.facets;
     let mut combined = vec![String::new()];
     for attribute in attributes {
-        let values = facets.iter().find(|(name, _)| name == attribute).map_or(&[][..], |(_, values)| values);
+        let values = values_of(&facets, attribute);
         if values.is_empty() {
-            let told = format!("{attribute} has no values in {index}: is it in attributesForFaceting?");
-            log.add(Level::Info, 1, &told);
+            has_no_values(attribute, index, log);
         }
         let joined =
             combined.iter().flat_map(|begin| values.iter().map(move |(value, _)| format!("{begin} {value}")));
         combined = joined.take(COMBINED_MAX).collect();
     }
     Ok(combined)
+}
+
+fn values_of<'f>(facets: &'f [FacetCounts], attribute: &str) -> &'f [(String, u64)] {
+    facets.iter().find(|(name, _)| name == attribute).map_or(&[], |(_, values)| values)
+}
+fn has_no_values(attribute: &str, index: &IndexName, log: &mut BuildLog) {
+    let told = format!("{attribute} has no values in {index}: is it in attributesForFaceting?");
+    log.add(Level::Info, 1, &told);
 }
 
 /// Asks the source what it finds for each candidate; facets of those that are enough.

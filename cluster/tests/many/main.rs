@@ -9,6 +9,7 @@ mod dictionaries;
 mod differs;
 mod digests;
 mod disk;
+mod gone_files;
 mod harness;
 mod integrity;
 mod keys;

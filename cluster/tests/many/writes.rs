@@ -77,7 +77,7 @@ async fn a_write_through_another_node_follows_the_operation_that_was_answered() 
             };
             // nobody waits for the task
             let node = installation.node(second);
-            node.keep_abreast().await;
+            node.keep_abreast().await.expect("it can follow");
             let written = node.write_records(&to, records(10..14)).await;
             installation.through(second, written).await;
             for reader in 0..3 {
@@ -101,7 +101,7 @@ async fn a_replica_is_one_for_every_node_once_that_is_answered() {
             installation.write(first, &replica, vec![put("own", json!({}))]).await;
             let node = installation.node(second);
             let write = async || {
-                node.keep_abreast().await;
+                node.keep_abreast().await.expect("it can follow");
                 node.write_records(&name(&replica), vec![put("late", json!({}))]).await
             };
             for (replicas, is_replica) in [(vec![replica.clone()], true), (vec![], false)] {

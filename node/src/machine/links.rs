@@ -9,7 +9,7 @@
 
 use super::{Known, LogPosition, PlacementMachine};
 use crate::error::Result;
-use crate::index::IndexState;
+use crate::index::{IndexState, Kept};
 use crate::log_place::LogPlace;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use quorate_engine::index::Payload;
@@ -175,6 +175,7 @@ impl PlacementMachine {
         };
         self.give_records(at, primary, incarnation)?;
         let state = self.renewed(at, primary.incarnation, incarnation, settings);
+        self.keep_copied(primary, &state);
         if state.files_differ()? {
             self.show(at, &state)?;
             self.keep(&state);
@@ -220,7 +221,10 @@ impl PlacementMachine {
         let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.keep(&state);
         match before {
-            Some(known) => state.resources.store(known.resources.load_full()),
+            Some(known) => {
+                state.resources.store(known.resources.load_full());
+                state.kept.set(known.kept.get());
+            }
             None => self.copy_resources(primary, &state),
         }
         self.insert_new(&state);
@@ -230,6 +234,8 @@ impl PlacementMachine {
     /// Ends the writer of an index and removes its files.
     pub(super) fn empty_folder(&self, state: &IndexState) -> Result<()> {
         end_writer(state);
+        state.kept.set(Kept::Nothing);
+        self.emptied.lock().push(state.incarnation);
         self.remove_files(state.incarnation)
     }
 

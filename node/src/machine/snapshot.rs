@@ -3,9 +3,11 @@
 //! Reads see of each index the old state or the new one: who holds the old one goes on with the view it shows, or is
 //! led to the new one when it shows none.
 
-use super::{PlacementMachine, ROW_BYTES_MAX, fences::Fences, links::Links, parse_document, resources};
+use super::{
+    PlacementMachine, ROW_BYTES_MAX, fences::Fences, kept_files, links::Links, parse_document, resources,
+};
 use crate::error::{Error, Result};
-use crate::index::{IndexRow, IndexState};
+use crate::index::{IndexRow, IndexState, Kept};
 use crate::ops::Incarnation;
 use crate::shared::Shared;
 use quorate_engine::index::ShardView;
@@ -30,6 +32,7 @@ pub(super) struct Loaded {
 pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loaded>> {
     let mut loaded = vec![];
     let mut by_incarnation = BTreeMap::new();
+    let kept = kept_files::load(tree)?;
     for (key, value) in tree.scan(&[rows::STATE])? {
         let Some(incarnation) = rows::number(&key) else {
             continue;
@@ -40,6 +43,7 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
         let (created_ms, updated_ms) = (row.created_ms, row.updated_ms);
         let index = IndexState::new(incarnation, group, folder, settings, created_ms, updated_ms);
         let index = Arc::new(index.going_by(&node.dictionaries));
+        index.kept.set(kept.get(&incarnation).copied().unwrap_or(Kept::Nothing));
         by_incarnation.insert(incarnation, index.clone());
         loaded.push(Loaded { index, waiting: row.waiting });
     }
@@ -63,6 +67,7 @@ impl PlacementMachine {
     ///
     /// Cost: a durable commit of each index that was written to, all of them at once, and a hard link for each file.
     pub fn export(&mut self, into: &Layout) -> Result<()> {
+        self.check_files()?;
         let mut commits = vec![];
         for state in self.node.of_group(self.group) {
             let folder = into.shard(state.incarnation, 0);

@@ -271,6 +271,7 @@ impl OpenShard {
         self.since_flush_bytes = 0;
         self.unflushed_since = None;
         self.state.progress.flushed(self.ticket, self.done.through());
+        self.state.kept.became_durable();
         Ok(())
     }
 

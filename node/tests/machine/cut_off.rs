@@ -141,7 +141,7 @@ impl Life {
             let state = self.node.index(index).unwrap();
             let records = match script.hollow[log_index as usize].contains(&index) {
                 true => vec![],
-                false => self.records(index),
+                false => self.records(index)?,
             };
             let apart = match records.is_empty() {
                 true => String::new(),
@@ -163,12 +163,12 @@ impl Life {
         Ok(all)
     }
     /// How many there are, and some of them.
-    fn records(&self, index: u64) -> Vec<String> {
-        let shard = &self.node.view(index).unwrap().shard;
+    fn records(&self, index: u64) -> Result<Vec<String>, String> {
+        let shard = &self.node.view(index).map_err(|error| format!("index {index}: {error}"))?.shard;
         let many = [0, 1, 500, MANY_RECORDS - 1].map(|n| format!("r{n}"));
         let ids = IDS.iter().map(ToString::to_string).chain(many);
         let some = ids.filter_map(|id| Some(String::from_utf8(shard.get(&id)?.to_vec()).unwrap()));
-        std::iter::once(shard.record_count().to_string()).chain(some).collect()
+        Ok(std::iter::once(shard.record_count().to_string()).chain(some).collect())
     }
     /// What a power cut at `point` leaves: the folder, the last command that had begun, and where the log may begin.
     fn cut(&self, point: usize, mode: CrashMode, into: &Path, before: Cut) -> Cut {
@@ -238,6 +238,9 @@ fn live(
             // command has removed already
             true => life.machine.pass(log_index),
             false => life.apply(log_index, command),
+        }
+        if log_index >= cut.begun {
+            life.machine.replayed();
         }
         let differs = Compared::take(&life.node)
             .and_then(|compared| compared.difference(&expected.compared[&log_index]));

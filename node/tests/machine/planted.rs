@@ -131,7 +131,8 @@ fn planted_bugs_are_found() {
             sound.unwrap_or_else(|e| panic!("found without what is planted: {name}: {e}"));
             let found = (0..50).find_map(|seed| try_script(&script, seed, 2 * CUTS, plant).err());
             let found = found.unwrap_or_else(|| panic!("not found: {name}"));
-            let is_it = found.contains("expected") && found.contains(shows);
+            // what the metadata store knows to have had files is missed by itself
+            let is_it = found.contains(shows) && (found.contains("expected") || found.contains("is gone"));
             assert!(is_it, "found, but not what was planted: {name}: {found}");
             println!("{name}: {}", found.lines().next().unwrap_or(""));
         }

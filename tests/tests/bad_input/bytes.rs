@@ -238,3 +238,29 @@ fn random_bodies_never_break_the_server() {
     }
     check_alive(&client);
 }
+
+#[test]
+fn who_sends_a_refused_body_to_its_end_reads_why_it_was_refused() {
+    let (_dir, server) = start();
+    let body = vec![b' '; 20 << 20];
+    for (path, key, status) in [
+        ("/1/indexes/books/query", ADMIN_KEY, "413"),
+        ("/1/indexes/books/batch", "a-key-that-nobody-has", "403"),
+        ("/1/indexes/books/no/such/path", ADMIN_KEY, "404"),
+    ] {
+        let mut connection = TcpStream::connect(server.address()).unwrap();
+        connection.set_write_timeout(Some(Duration::from_secs(10))).unwrap();
+        connection.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: h\r\nX-Algolia-Application-Id: {APP_ID}\r\nX-Algolia-API-Key: {key}\r\n\
+             Content-Length: {}\r\n\r\n",
+            body.len()
+        );
+        connection.write_all(head.as_bytes()).unwrap();
+        connection.write_all(&body).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let mut answer = [0; 64];
+        let read = connection.read(&mut answer).unwrap_or_else(|error| panic!("{path}: {error}"));
+        let line = String::from_utf8_lossy(&answer[..read]);
+        assert!(line.starts_with(&format!("HTTP/1.1 {status}")), "{path}: {line}");
+    }
+}

@@ -315,9 +315,9 @@ fn answers_that_nobody_reads_are_bounded() {
 /// The only thread that answers HTTP reads a long body, and others are answered meanwhile.
 #[test]
 fn reading_a_long_body_keeps_nobody_waiting() {
-    // what nobody knows is passed over, character by character
-    let unknown = r"\n".repeat(6 << 20);
-    let body = format!(r#"{{"requests":[{{"indexName":"i","objectID":"1","unknown":"{unknown}"}}]}}"#);
+    // a text is read character by character
+    let long = r"\n".repeat(6 << 20);
+    let body = format!(r#"{{"requests":[{{"indexName":"i","objectID":"{long}"}}]}}"#);
     keeps_nobody_waiting("/1/indexes/*/objects", &body, 200);
 }
 /// The same where it is one of several searches that is long.

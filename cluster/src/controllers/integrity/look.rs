@@ -105,17 +105,18 @@ impl Checks {
         });
     }
 
-    /// Tells at once what the files of a group's events lacked when the group was opened: checks may come to it much later.
+    /// Tells at once what the files of a group and of its events lacked when the group was opened: checks may come to it much later.
     pub(super) fn tell_lost(&self, group: &Group) {
-        let integrity = self.context.integrity();
-        let lost = self.context.node().lost_events(group.id);
+        let (integrity, node) = (self.context.integrity(), self.context.node());
+        let gone = node.gone_files(group.id).into_iter().map(|error| error.to_string());
+        let lost: Vec<String> = gone.chain(node.lost_events(group.id).iter().map(of_events)).collect();
         let mut told: Vec<String> = match lost.is_empty() {
             true => return,
             false => integrity.update(group.id, |it| it.damage.iter().map(|it| it.what.clone()).collect()),
         };
         let others = self.others(group);
         let is_told = |what: &String| told.iter().any(|told| told.starts_with(what.as_str()));
-        let news: Vec<String> = lost.iter().map(of_events).filter(|what| !is_told(what)).collect();
+        let news: Vec<String> = lost.into_iter().filter(|what| !is_told(what)).collect();
         if !news.is_empty() {
             told.extend(news.into_iter().map(|what| with_way_out(what, &others)));
             integrity.tell(group.id, Kind::Damage, told, &others);

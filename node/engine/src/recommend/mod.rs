@@ -126,22 +126,28 @@ impl Asker<'_> {
             }
         }
     }
-    /// The same, if what the caller's key forces lets it be seen.
+    /// The same, if what the caller's key forces lets it be seen, and it has the value of the facet that the list is of.
     fn seen(&self, object_id: &str) -> Option<(usize, u32)> {
         let (number, doc) = self.find(object_id)?;
         let segment = &self.view.segments()[number];
         let forced = self.asked.params.forced.as_deref().map(|forced| &forced.filter);
-        let is_shown = |filter| passes(segment, &self.settings().index, filter, doc);
-        forced.is_none_or(is_shown).then_some((number, doc))
+        let is_shown = |filter: &Filter| passes(segment, &self.settings().index, filter, doc);
+        let is_of_list = self.of_list().is_none_or(|filter| is_shown(&filter));
+        (is_of_list && forced.is_none_or(is_shown)).then_some((number, doc))
+    }
+    /// What every record of a list has that is of one value of a facet, whatever rules promote.
+    fn of_list(&self) -> Option<Filter> {
+        match (self.asked.model, &self.asked.facet_name, &self.asked.facet_value) {
+            (RecommendModel::TrendingItems, Some(name), Some(value)) => Some(has_value(name, value)),
+            _ => None,
+        }
     }
 
     /// What the model recommends. With `or_nothing` that is nothing when none of it is left, whatever is promoted.
     fn by_score(&self, or_nothing: bool, scratch: &mut Scratch) -> Result<Option<SearchResults>> {
         let mut request = self.ruled(&self.asked.params);
-        if let (RecommendModel::TrendingItems, Some(name), Some(value)) =
-            (self.asked.model, &self.asked.facet_name, &self.asked.facet_value)
-        {
-            request.filter = request.filter.and(has_value(name, value));
+        if let Some(filter) = self.of_list() {
+            request.filter = request.filter.and(filter);
         }
         self.with_query(&request, scratch, |selected, scratch| {
             let Selected { params, plan, prepared } = selected;

@@ -111,6 +111,9 @@ fn entry(kind: DictionaryKind, body: &Members<'_>) -> Result<DictionaryEntry> {
         DictionaryKind::Plurals => &["objectID", "language", "words", "type"],
         DictionaryKind::Compounds => &["objectID", "language", "word", "decomposition", "type"],
     })?;
+    if body.value("type").is_some_and(|value| !value.is_string()) {
+        return Err(Error::parameter(&body.at("type"), "string"));
+    }
     let object_id = object_id(body)?;
     let language = language(kind, &body.at("language"), body.required("language")?)?;
     let words = match kind {

@@ -9,8 +9,11 @@ use serde_json::value::RawValue;
 
 /// How old a timestamp may be.
 const PAST_MS: u64 = 30 * 24 * 3_600 * 1_000;
-/// How far ahead of the node's clock a timestamp may be. One that is ahead at all counts as none.
+/// How far ahead of the node's clock a timestamp may be.
 const FUTURE_MS: u64 = 24 * 3_600 * 1_000;
+/// A timestamp that is further ahead counts as none. Clocks differ by seconds: if the node's own decided, an event that is sent again
+/// could have none at first and one later, and would count twice.
+const AHEAD_MS: u64 = 2 * 60 * 1_000;
 
 /// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,7 +343,7 @@ fn time(given: Option<&RawValue>, now_ms: u64, past_ms: u64) -> Checked<Option<u
         Ok(time_ms) if time_ms.saturating_add(past_ms) < now_ms => {
             refused("The timestamp is too far in the past")
         }
-        Ok(time_ms) => Ok(Some(time_ms).filter(|time_ms| *time_ms <= now_ms)),
+        Ok(time_ms) => Ok(Some(time_ms).filter(|time_ms| *time_ms <= now_ms.saturating_add(AHEAD_MS))),
         Err(_) => refused("The timestamp is too far in the past"),
     }
 }

@@ -11,6 +11,20 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+/// The members that a search has.
+const MEMBERS: [&str; 11] = [
+    "index",
+    "userToken",
+    "timestamp",
+    "query",
+    "hits",
+    "shown",
+    "tags",
+    "filters",
+    "country",
+    "queryIDs",
+    "stands",
+];
 /// Bytes of the token of a user at most.
 const USER_BYTES_MAX: usize = 129;
 
@@ -41,8 +55,12 @@ struct GivenSearch<'b> {
 impl<'b> GivenSearch<'b> {
     fn new(at: usize, given: &'b RawValue) -> Result<Self, Refused> {
         let members = serde_json::from_str(given.get());
-        let members = members.map_err(|_| not_as_expected(&format!("searches[{at}]"), "object"))?;
-        Ok(GivenSearch { at, members })
+        let members: BTreeMap<Cow<'b, str>, _> =
+            members.map_err(|_| not_as_expected(&format!("searches[{at}]"), "object"))?;
+        match members.keys().find(|name| !MEMBERS.contains(&name.as_ref())) {
+            Some(name) => invalid(format!("Unknown parameter: searches[{at}].{}", shortened(name))),
+            None => Ok(GivenSearch { at, members }),
+        }
     }
     /// A member, or what it is when it is not given or null.
     fn or_default<T: Deserialize<'b> + Default>(&self, name: &str, expected: &str) -> Result<T, Refused> {
@@ -84,7 +102,7 @@ pub fn parse_history(body: &[u8], now_ms: u64, past_ms: u64) -> Result<History, 
         _ if searches.is_empty() => return invalid("No events to process"),
         _ => vec![],
     };
-    if events.iter().any(|event| event.time_ms.is_none()) {
+    if events.iter().any(|event| event.time_ms.is_none_or(|time_ms| time_ms > now_ms)) {
         return invalid("The timestamp field is required, and a time of the past");
     }
     let searches = searches.into_iter().enumerate();

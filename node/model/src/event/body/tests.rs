@@ -199,10 +199,11 @@ fn the_first_that_is_wrong_refuses_all() {
 }
 
 #[test]
-fn times_ahead_count_as_none_and_a_month_is_taken() {
+fn times_far_ahead_count_as_none_and_a_month_is_taken() {
     for (timestamp, time_ms) in [
         (NOW_MS, Some(NOW_MS)),
-        (NOW_MS + 1, None),
+        (NOW_MS + 120_000, Some(NOW_MS + 120_000)),
+        (NOW_MS + 120_001, None),
         (NOW_MS + DAY_MS, None),
         (NOW_MS - 30 * DAY_MS, Some(NOW_MS - 30 * DAY_MS)),
     ] {
