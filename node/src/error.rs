@@ -17,6 +17,12 @@ pub enum Error {
         /// What the engine says.
         source: quorate_engine::index::IndexError,
     },
+    /// The files of a shard that were there before the start.
+    #[error("the files of an index in {folder} are gone, and with them what it held")]
+    Gone {
+        /// The shard's folder.
+        folder: PathBuf,
+    },
     /// The metadata store.
     #[error("metadata store: {0}")]
     Store(#[from] quorate_store::StoreError),
@@ -52,6 +58,7 @@ impl Error {
             Error::Model(e) => e.kind,
             Error::Delayed | Error::Stopped => ErrorKind::Unavailable,
             Error::Engine { .. }
+            | Error::Gone { .. }
             | Error::Store(_)
             | Error::Events(_)
             | Error::Neighbours(_)
@@ -61,7 +68,8 @@ impl Error {
     /// Whether a file is not as it was written.
     pub fn is_damage(&self) -> bool {
         match self {
-            Error::Engine { source: quorate_engine::index::IndexError::Damaged { .. }, .. } => true,
+            Error::Engine { source: quorate_engine::index::IndexError::Damaged { .. }, .. }
+            | Error::Gone { .. } => true,
             Error::Events(error) => error.is_damage(),
             _ => false,
         }
@@ -71,6 +79,7 @@ impl Error {
         match self {
             Error::Model(error) => is_outcome(error.kind),
             Error::Engine { .. }
+            | Error::Gone { .. }
             | Error::Store(_)
             | Error::Events(_)
             | Error::Io { .. }

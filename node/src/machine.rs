@@ -66,6 +66,8 @@ pub struct PlacementMachine {
     has_new_indices: bool,
     /// The log has been applied as far as it went at the start.
     has_replayed: bool,
+    /// An index lacks its files: the log is kept until they are back.
+    lacks_some: bool,
     /// Indices whose files were removed since the last checkpoint.
     emptied: Mutex<Vec<Incarnation>>,
     is_closed: bool,
@@ -108,6 +110,7 @@ impl PlacementMachine {
             may_have_failed: false,
             has_new_indices: false,
             has_replayed: false,
+            lacks_some: false,
             emptied: Mutex::default(),
             is_closed: false,
             halt,
@@ -149,6 +152,9 @@ impl PlacementMachine {
     /// The metadata store is not part of it: its dump is the caller's.
     pub fn durable_through(&self) -> u64 {
         self.node.forget_idle(self.group);
+        if self.lacks_some {
+            return self.never_again;
+        }
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
         // during a replay the metadata store is ahead of what shards have been given in this life
         let handed = self.node.handed(self.group).min(self.applied);
@@ -169,6 +175,10 @@ impl PlacementMachine {
         match self.carry_out(at, command, Known(known)) {
             Err(error) if error.is_deterministic() => {
                 tracing::debug!(group = self.group.0, log_index = at.index, %error, "a command had no effect");
+            }
+            // whoever gives the files back has it carried out: the log is kept
+            Err(error @ Error::Gone { .. }) => {
+                tracing::debug!(group = self.group.0, log_index = at.index, %error, "a command waits");
             }
             other => other?,
         }
@@ -421,8 +431,8 @@ impl PlacementMachine {
         let state = Arc::new(state.going_by(&self.node.dictionaries));
         self.copy_resources(from, &state);
         // a source that is missing gives no files
-        if let Some(source) = self.node.index(from) {
-            self.keep_copied(&source, &state);
+        if self.node.index(from).is_some() {
+            self.keep_given(&state);
         }
         self.insert_new(&state);
         if state.files_differ()? {
@@ -505,6 +515,7 @@ impl PlacementMachine {
         state: &Arc<IndexState>,
         act: impl FnOnce(&ShardHandle) -> Result<T>,
     ) -> Result<T> {
+        state.check_files()?;
         self.node.use_view(state);
         self.node.busy(state);
         {

@@ -179,7 +179,7 @@ impl Node {
     }
     /// What is wrong with the indices of a group whose files were there and are gone. Cost: a lock.
     pub fn gone_files(&self, group: GroupId) -> Vec<Error> {
-        self.shared.gone_of(group).iter().map(|state| state.gone()).collect()
+        self.shared.gone_of(group).iter().filter_map(|state| state.check_files().err()).collect()
     }
     /// Figures of an index; zeroes for one that nothing was written to yet.
     pub fn stats(&self, incarnation: Incarnation) -> Result<IndexStats> {

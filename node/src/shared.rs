@@ -41,8 +41,8 @@ pub(crate) struct Shared {
     pub(crate) halts: Mutex<BTreeMap<GroupId, Halt>>,
     /// What groups held at the last log index that their replicas are compared at, until somebody hashes it.
     pub(crate) pins: Mutex<BTreeMap<GroupId, GroupPin>>,
-    /// Indices whose files were found to be gone.
-    pub(crate) gone: Mutex<Vec<Arc<IndexState>>>,
+    /// Indices whose files are gone, of the groups that have some.
+    pub(crate) gone: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,
     /// Views that were opened.
@@ -121,15 +121,27 @@ impl Shared {
     pub(crate) fn put_pin(&self, pin: GroupPin) {
         let _no_reader_needs_it = self.pins.lock().insert(pin.group, pin);
     }
-    /// Notes that the files of an index are gone.
-    pub(crate) fn note_gone(&self, state: Arc<IndexState>) {
-        self.gone.lock().push(state);
+    /// Notes the indices of a group whose files are gone.
+    pub(crate) fn note_gone(&self, group: GroupId, states: Vec<Arc<IndexState>>) {
+        let mut gone = self.gone.lock();
+        for state in &states {
+            if !gone.get(&group).is_some_and(|known| known.iter().any(|it| Arc::ptr_eq(it, state))) {
+                let (index, folder) = (state.incarnation, state.folder.display());
+                tracing::error!(group = group.0, index, %folder, "the files of an index are gone");
+            }
+        }
+        match states.is_empty() {
+            true => drop(gone.remove(&group)),
+            false => drop(gone.insert(group, states)),
+        }
     }
     /// Those of a group whose files are gone and that nothing has replaced since. Cost: a lock.
     pub(crate) fn gone_of(&self, group: GroupId) -> Vec<Arc<IndexState>> {
-        let mut gone = self.gone.lock();
-        gone.retain(|state| self.index(state.incarnation).is_some_and(|now| Arc::ptr_eq(&now, state)));
-        gone.iter().filter(|state| state.group == group).cloned().collect()
+        let gone = self.gone.lock();
+        let is_there = |state: &&Arc<IndexState>| {
+            self.index(state.incarnation).is_some_and(|now| Arc::ptr_eq(&now, state)) && state.is_gone()
+        };
+        gone.get(&group).into_iter().flatten().filter(is_there).cloned().collect()
     }
     /// Lets go of what a group held: that state is gone.
     pub(crate) fn drop_pin(&self, group: GroupId) {
@@ -165,7 +177,9 @@ impl Shared {
     }
     /// An index of the group whose settings wait for a rebuild that nothing does, when there is room for it.
     pub(crate) fn rebuild_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
-        let waits = |state: &&Arc<IndexState>| state.progress.awaits_rebuild() && !state.has_writer();
+        let waits = |state: &&Arc<IndexState>| {
+            state.progress.awaits_rebuild() && !state.has_writer() && !state.is_gone()
+        };
         let state = self.busy.lock().get(&group)?.iter().find(waits)?.clone();
         let rebuilding = self.writers.open().iter().filter(|state| state.progress.awaits_rebuild()).count();
         (rebuilding < limits::OPEN_WRITERS_MAX / 2).then_some(state)
@@ -174,8 +188,9 @@ impl Shared {
     /// merges, when there is room for it.
     pub(crate) fn merge_to_resume(&self, group: GroupId) -> Option<Arc<IndexState>> {
         let is_split = |view: Arc<IndexView>| view.shard.segments().len() > SEGMENTS_AT_REST;
-        let waits =
-            |state: &&Arc<IndexState>| state.opened_view().is_some_and(is_split) && !state.has_writer();
+        let waits = |state: &&Arc<IndexState>| {
+            state.opened_view().is_some_and(is_split) && !state.has_writer() && !state.is_gone()
+        };
         let state = self.indices.read().of_group(group).find(waits)?.clone();
         (self.writers.open().len() < limits::OPEN_WRITERS_MAX / 2).then_some(state)
     }

@@ -146,6 +146,7 @@ impl<M: Machine> GroupApply<M> {
     /// made anew from what its source has by now. So nothing is noted there to be compared with others.
     pub fn continuing(mut self, log_index: u64) -> Self {
         self.seen = log_index;
+        self.note_replayed();
         self
     }
     /// Whether it stands still, for those who ask from other threads.
@@ -221,6 +222,7 @@ impl<M: Machine> GroupApply<M> {
             None => {}
         }
         self.taken = log_index;
+        self.note_replayed();
         self.gathered.entries += 1;
         self.gathered.bytes += data.len() as u64;
         Ok(())
@@ -244,10 +246,17 @@ impl<M: Machine> GroupApply<M> {
         if self.taken < self.known {
             return Ok(());
         }
+        self.note_replayed();
+        self.machine.upkeep()?;
+        match self.machine.has_changes() {
+            true => self.checkpoint(),
+            false => Ok(()),
+        }
+    }
+    fn note_replayed(&mut self) {
         if self.taken >= self.seen {
             self.machine.replayed();
         }
-        self.machine.upkeep()
     }
 
     /// Dumps the metadata store and returns through where the log may be cut, if that has moved.

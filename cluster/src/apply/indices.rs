@@ -36,6 +36,9 @@ impl Machine for PlacementMachine {
     fn incarnations(&self) -> Vec<Incarnation> {
         PlacementMachine::incarnations(self)
     }
+    fn has_changes(&self) -> bool {
+        PlacementMachine::has_changes(self)
+    }
     fn replayed(&mut self) {
         PlacementMachine::replayed(self);
     }

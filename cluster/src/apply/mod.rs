@@ -86,6 +86,10 @@ pub trait Machine: Send + 'static {
     fn incarnations(&self) -> Vec<Incarnation>;
     /// Everything is applied that the log had at the start. May be called again.
     fn replayed(&mut self) {}
+    /// Whether a checkpoint would write something that no entry waits for.
+    fn has_changes(&self) -> bool {
+        false
+    }
     /// Goes on with what waits for nothing but time; called every few seconds.
     fn upkeep(&mut self) -> Result<(), Failure> {
         Ok(())

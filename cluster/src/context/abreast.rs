@@ -8,6 +8,7 @@
 use crate::clock::steady_ms;
 use crate::clock::within;
 use crate::context::NodeContext;
+use crate::disk::Purpose;
 use crate::groups::Group;
 use quorate_model::{Error, Result};
 use quorate_raft::PeerMessage;
@@ -36,7 +37,7 @@ pub struct Abreast {
     silent_until: AtomicU64,
     /// How often something was heard after a break.
     returns: AtomicU64,
-    /// The last log index of the meta group that this node was told of and could not apply in time.
+    /// The last log index of the meta group that this node was told of and has no room for in its own log.
     lacks: AtomicU64,
     /// Somebody goes by what may be old.
     wanted: Notify,
@@ -119,7 +120,9 @@ pub async fn learn(context: &NodeContext) -> Result<()> {
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
     if let Err(error) = group.wait_applied(log_index, deadline).await {
-        context.abreast().lacks.fetch_max(log_index, Ordering::AcqRel);
+        if context.disk().admit(Purpose::Remove).is_err() {
+            context.abreast().lacks.fetch_max(log_index, Ordering::AcqRel);
+        }
         return Err(error);
     }
     context.abreast().learned(asked);

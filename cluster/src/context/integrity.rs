@@ -74,6 +74,8 @@ pub struct Checked {
     pub looked: Option<Instant>,
     /// Whether it is to be replaced.
     pub mending: Mending,
+    /// Whether nobody said to have anything better when it was last tried: it serves what it has until somebody does.
+    pub stands: bool,
     /// When that was last tried in vain.
     pub tried: Option<Instant>,
 }
@@ -91,7 +93,10 @@ pub enum Mending {
 }
 
 fn any_condemned(state: &BTreeMap<GroupId, Checked>) -> bool {
-    state.values().any(|checked| checked.mending != Mending::None)
+    state.values().any(is_condemned)
+}
+fn is_condemned(checked: &Checked) -> bool {
+    checked.mending != Mending::None
 }
 
 impl Integrity {
@@ -139,11 +144,15 @@ impl Integrity {
     pub fn digest(&self, group: GroupId) -> Option<GroupDigest> {
         self.state.lock().get(&group)?.digest.clone()
     }
-    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead or
-    /// to read. Cost: an atomic load as long as no replica is.
+    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead. Cost: an atomic load as long as no replica is.
     pub fn is_condemned(&self, group: GroupId) -> bool {
-        self.condemns.load(Ordering::Acquire)
-            && self.state.lock().get(&group).is_some_and(|checked| checked.mending != Mending::None)
+        self.condemns.load(Ordering::Acquire) && self.state.lock().get(&group).is_some_and(is_condemned)
+    }
+    /// Whether reads of this replica go to others: it is to be replaced by what they have, as far as anybody has something better.
+    /// Cost: an atomic load as long as no replica is.
+    pub fn gives_way(&self, group: GroupId) -> bool {
+        let gives_way = |checked: &Checked| is_condemned(checked) && !checked.stands;
+        self.condemns.load(Ordering::Acquire) && self.state.lock().get(&group).is_some_and(gives_way)
     }
     /// Whether this replica holds what it should, as far as it was looked at: no file is damaged, and it is not to be replaced. Any
     /// other is no full copy, whether or not somebody has a better one.
@@ -196,7 +205,7 @@ impl Integrity {
                 (Mending::Wanted(_), Kind::Damage) | (Mending::Begun(_), _) => false,
             };
             if !findings.is_empty() && !right.is_empty() && is_news {
-                checked.mending = Mending::Wanted(right.to_vec());
+                (checked.mending, checked.stands) = (Mending::Wanted(right.to_vec()), false);
             }
             *match kind {
                 Kind::Damage => &mut checked.damage,

@@ -26,6 +26,7 @@ use crate::context::proposer::{Proposer, ProposerParts};
 use crate::context::reports::Reports;
 use crate::context::searches::Searches;
 use crate::context::seen::Seen;
+use crate::context::silence::Lagging;
 use crate::context::traffic::Traffic;
 use crate::context::trends::Trends;
 use crate::context::user_writes::UserWrites;
@@ -63,6 +64,7 @@ pub struct NodeContext {
     caught_up: AtomicBool,
     traffic: Traffic,
     user_writes: UserWrites,
+    lagging: Lagging,
     abreast: Abreast,
     integrity: Integrity,
     builds: Builds,
@@ -122,6 +124,7 @@ impl NodeContext {
             caught_up: AtomicBool::new(false),
             traffic: Traffic::default(),
             user_writes: UserWrites::default(),
+            lagging: Lagging::default(),
             abreast: Abreast::default(),
             integrity,
             builds: Builds::default(),
@@ -209,6 +212,10 @@ impl NodeContext {
     /// The writes of users that are under way on this node.
     pub fn user_writes(&self) -> &UserWrites {
         &self.user_writes
+    }
+    /// The partitions that a change did not reach.
+    pub fn lagging(&self) -> &Lagging {
+        &self.lagging
     }
     /// Whether the meta group answers this node.
     pub fn abreast(&self) -> &Abreast {

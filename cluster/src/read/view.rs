@@ -97,7 +97,7 @@ pub fn is_readable(context: &NodeContext, group: GroupId) -> bool {
         Visible::Records => context.node().records_visible_through(group),
     };
     // one that lacks something, or has it otherwise, is replaced by what others have; they are asked until then
-    !context.integrity().is_condemned(group) && local.is_some_and(|it| it.leases.may_read(shows))
+    !context.integrity().gives_way(group) && local.is_some_and(|it| it.leases.may_read(shows))
 }
 
 /// Whether this node serves a read of a group: it may, and its replica shows what other nodes have shown its clients meanwhile.

@@ -47,13 +47,16 @@ pub async fn spread(context: &NodeContext, name: &IndexName, reach: Reach, deadl
     if let Some(error) = join_all(shown).await.into_iter().find_map(Result::err) {
         tracing::info!(index = %name, %error, "a configuration is shown later on some nodes");
     }
-    spread.into_iter().try_for_each(|spread| or_later(name, spread.map(drop)))
+    let mut reached = partitions.iter().zip(spread);
+    reached.try_for_each(|(partition, spread)| or_later(context, partition, spread.map(drop)))
 }
 
-/// The other partitions of an index, without those that no write would reach.
+/// The other partitions of an index, without those of clusters that no write would reach: they get it later.
 fn within_reach(context: &NodeContext, name: &IndexName) -> Vec<IndexName> {
-    let mut partitions = context.meta().other_partitions(name);
-    partitions.retain(|partition| !is_out_of_reach(context, partition));
+    let partitions = context.meta().other_partitions(name).into_iter();
+    let (out_of_reach, partitions): (Vec<_>, Vec<_>) =
+        partitions.partition(|it| is_out_of_reach(context, it));
+    out_of_reach.into_iter().for_each(|partition| context.lagging().note(partition));
     partitions
 }
 fn is_out_of_reach(context: &NodeContext, partition: &IndexName) -> bool {
@@ -62,11 +65,12 @@ fn is_out_of_reach(context: &NodeContext, partition: &IndexName) -> bool {
 }
 
 /// What a caller is told whose change is kept in the index itself, and who would make it again: that it is done, although a
-/// partition cannot be reached, which gets it later.
-fn or_later(name: &IndexName, reached: Result<()>) -> Result<()> {
+/// partition was not reached, which gets it later.
+fn or_later(context: &NodeContext, partition: &IndexName, reached: Result<()>) -> Result<()> {
     match reached {
         Err(error) if error.kind == ErrorKind::Unavailable => {
-            tracing::info!(index = %name, %error, "a cluster gets a change later");
+            tracing::info!(index = %partition, %error, "a cluster gets a change later");
+            context.lagging().note(partition.clone());
             Ok(())
         }
         other => other,
@@ -174,7 +178,8 @@ pub async fn follow(
 ) -> Result<()> {
     let partitions = within_reach(context, name);
     let followed = partitions.iter().map(|partition| follow_in(context, (name, partition), ids, deadline));
-    join_all(followed).await.into_iter().try_for_each(|followed| or_later(name, followed))
+    let mut followed = partitions.iter().zip(join_all(followed).await);
+    followed.try_for_each(|(partition, followed)| or_later(context, partition, followed))
 }
 
 /// The same of one partition. Errors: `Unavailable` when it cannot be reached.
@@ -218,19 +223,16 @@ pub async fn make(context: &NodeContext, name: &IndexName, deadline: Instant) ->
 }
 
 /// Finds and mends differences while this node leads the meta group, until the task is aborted. What is missing is looked for
-/// in memory, more often than what differs; what could not be reached is tried again as soon as it can be.
+/// in memory, more often than what differs. What this node could not reach it tries again by itself, whoever leads.
 pub async fn keep_alike(context: Arc<NodeContext>) {
     let mut next_comparison = Instant::now();
-    let mut behind = BTreeSet::new();
     loop {
         let meta = context.meta();
-        if meta.users.is_enabled
-            && meta.clusters.len() > 1
-            && context.groups().meta().is_ok_and(|group| group.is_led_here())
-        {
+        if meta.users.is_enabled && meta.clusters.len() > 1 {
             let began = Instant::now();
-            let compares = began >= next_comparison;
-            mend_all(&context, &meta, compares, &mut behind).await;
+            let leads = context.groups().meta().is_ok_and(|group| group.is_led_here());
+            let compares = leads && began >= next_comparison;
+            mend_all(&context, &meta, Looks { leads, compares }).await;
             if compares {
                 next_comparison = Instant::now() + began.elapsed() * REST_AFTER_COMPARISON;
             }
@@ -239,30 +241,43 @@ pub async fn keep_alike(context: Arc<NodeContext>) {
     }
 }
 
-/// Mends every partition, or those that are missing or `behind`; those that still are behind are there afterwards.
-async fn mend_all(context: &NodeContext, meta: &MetaState, compares: bool, behind: &mut BTreeSet<IndexName>) {
+/// What a round looks for beside what could not be reached.
+#[derive(Clone, Copy)]
+struct Looks {
+    /// Partitions that are missing.
+    leads: bool,
+    /// Partitions that differ.
+    compares: bool,
+}
+
+/// Mends what a round looks for; what cannot be reached is left for the next one.
+async fn mend_all(context: &NodeContext, meta: &MetaState, looks: Looks) {
     // one that did not answer is not waited for again in the same round
     let mut failed = BTreeSet::new();
-    let before = std::mem::take(behind);
+    let lagging = context.lagging().take();
+    if !looks.leads && lagging.is_empty() {
+        return;
+    }
     for name in meta.catalogue.named() {
-        if meta.lacks_partitions(&name)
+        if looks.leads
+            && meta.lacks_partitions(&name)
             && let Err(error) = make(context, &name, write_deadline()).await
         {
             tracing::debug!(index = %name, %error, "an index lacks partitions");
         }
         for partition in context.meta().other_partitions(&name) {
-            if !compares && !before.contains(&partition) {
+            if !looks.compares && !lagging.contains(&partition) {
                 continue;
             }
             let cluster = partition.partition().1;
             if failed.contains(&cluster) || is_out_of_reach(context, &partition) {
-                behind.insert(partition);
+                context.lagging().note(partition);
             } else if let Err(error) = mend(context, (&name, &partition), write_deadline()).await {
                 tracing::debug!(index = %name, %error, "the partitions of an index are not compared");
                 if error.kind == ErrorKind::Unavailable {
                     failed.insert(cluster);
                 }
-                behind.insert(partition);
+                context.lagging().note(partition);
             }
         }
     }

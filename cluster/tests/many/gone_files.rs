@@ -56,8 +56,9 @@ async fn a_member_whose_files_are_gone_shows_no_empty_index_and_gets_them_from_t
             let node = installation.node(1);
             let folders = std::fs::read_dir(installation.folder(1).join("indices"));
             let has_folders = folders.is_ok_and(|folders| folders.count() >= 2);
-            let has_all =
-                whole == 16 && has_folders && node.health().warnings.iter().all(|it| !it.contains("is gone"));
+            let has_all = whole == 16
+                && has_folders
+                && node.health().warnings.iter().all(|it| !it.contains("are gone"));
             if has_all && hits(node, "lamps").await.is_ok() && hits(node, "chairs").await.is_ok() {
                 break;
             }
@@ -84,23 +85,37 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
         noted().await;
         service.shutdown().await;
         let first = std::fs::read_dir(live.join("indices")).unwrap().map(|it| it.unwrap().path()).min();
-        std::fs::remove_dir_all(first.unwrap()).unwrap();
+        let (first, aside) = (first.unwrap(), home.path().join("aside"));
+        std::fs::rename(&first, &aside).unwrap();
         // and after one more start, and a write
         for write in [false, true, false] {
             let (service, _) = Service::open(options(&live)).await.unwrap();
             let end = Instant::now() + SOON;
-            while !service.health().warnings.iter().any(|it| it.contains("is gone")) {
+            while !service.health().warnings.iter().any(|it| it.contains("are gone")) {
                 assert!(Instant::now() < end, "{:?}", service.health());
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             if write {
-                service.write_records(&name("lamps"), records()[..2].to_vec()).await.unwrap();
+                let late = put("late", json!({"n": 99, "text": "lamp"}));
+                service.write_records(&name("lamps"), vec![late]).await.unwrap();
+                service.write_records(&name("chairs"), records()).await.unwrap();
                 noted().await;
             }
             assert_eq!(hits(&service, "lamps").await, Err(ErrorKind::Internal));
             assert_eq!(hits(&service, "chairs").await, Ok(RECORDS as u64));
             service.shutdown().await;
         }
+        // put back, it has what was written meanwhile
+        std::fs::rename(&aside, &first).unwrap();
+        let (service, _) = Service::open(options(&live)).await.unwrap();
+        let end = Instant::now() + SOON;
+        while hits(&service, "lamps").await != Ok(RECORDS as u64 + 1) {
+            assert!(Instant::now() < end, "{:?} {:?}", hits(&service, "lamps").await, service.health());
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        assert_eq!(hits(&service, "chairs").await, Ok(RECORDS as u64));
+        service.shutdown().await;
+        std::fs::remove_dir_all(&first).unwrap();
         let (service, _) = Service::open(options(&live)).await.unwrap();
         service.delete_index(&name("lamps")).await.unwrap();
         service.write_records(&name("lamps"), records()).await.unwrap();

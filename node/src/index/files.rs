@@ -1,11 +1,9 @@
 //! Does an index have the files that it should have? A folder that is gone must not pass for an index without records.
 //!
-//! Once an index has become durable its group's metadata store says so. What a start does not find then counts as gone when the log has
-//! been replayed: one of its commands may remove the index, or give it its records anew.
+//! Once an index has become durable its group's metadata store says so. What a start does not find is gone, unless the log that is
+//! replayed removes the index or fills it anew. Until the files are back, or another state is in their place, it is given no work and
+//! the log is kept for it; reads say what is wrong.
 
-use super::IndexState;
-use crate::error::{Error, Result};
-use quorate_engine::index::ShardView;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 /// What is known of the files of an index, beside what they say themselves.
@@ -20,29 +18,6 @@ pub(crate) enum Kept {
     Files,
     /// It says so, and they were not there when the group was opened.
     Absent,
-    /// They are gone, and with them what the log does not have any more.
-    Gone,
-}
-
-impl Kept {
-    const ALL: [Kept; 5] = [Kept::Nothing, Kept::New, Kept::Files, Kept::Absent, Kept::Gone];
-
-    /// The value of the row of the metadata store; `None`: there is none.
-    pub(crate) fn row(self) -> Option<&'static [u8]> {
-        match self {
-            Kept::Nothing | Kept::New => None,
-            Kept::Files => Some(b"k"),
-            Kept::Absent | Kept::Gone => Some(b"g"),
-        }
-    }
-    /// What a row says. What is gone is so until the log has been replayed.
-    pub(crate) fn of_row(value: &[u8]) -> Kept {
-        if value == b"g" { Kept::Absent } else { Kept::Files }
-    }
-    /// Whether something that was durable is not there.
-    pub(crate) fn lacks_some(self) -> bool {
-        matches!(self, Kept::Absent | Kept::Gone)
-    }
 }
 
 /// The same of one index, for those who share it.
@@ -52,26 +27,16 @@ pub(crate) struct KeptFiles(AtomicU8);
 impl KeptFiles {
     /// Cost: an atomic load.
     pub(crate) fn get(&self) -> Kept {
-        Kept::ALL[usize::from(self.0.load(Ordering::Acquire))]
+        const ALL: [Kept; 4] = [Kept::Nothing, Kept::New, Kept::Files, Kept::Absent];
+        ALL[usize::from(self.0.load(Ordering::Acquire))]
     }
     pub(crate) fn set(&self, kept: Kept) {
         self.0.store(kept as u8, Ordering::Release);
     }
-    /// Notes that something has become durable. What is gone does not come back by that.
+    /// Notes that something has become durable.
     pub(crate) fn became_durable(&self) {
         let (nothing, new) = (Kept::Nothing as u8, Kept::New as u8);
         let _known_before = self.0.compare_exchange(nothing, new, Ordering::AcqRel, Ordering::Acquire);
-    }
-}
-
-impl IndexState {
-    /// What is wrong with an index whose files are gone.
-    pub(crate) fn gone(&self) -> Error {
-        self.engine(ShardView::gone(&self.folder))
-    }
-    /// Errors: files are gone that nothing has given it again. Cost: an atomic load.
-    pub(crate) fn check_files(&self) -> Result<()> {
-        if self.kept.get().lacks_some() { Err(self.gone()) } else { Ok(()) }
     }
 }
 
@@ -80,16 +45,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_gone_stays_gone_whatever_becomes_durable() {
-        for kept in Kept::ALL {
+    fn only_what_was_never_durable_is_new() {
+        for kept in [Kept::Nothing, Kept::New, Kept::Files, Kept::Absent] {
             let files = KeptFiles::default();
             assert_eq!(files.get(), Kept::Nothing);
             files.set(kept);
             files.became_durable();
-            let after = if kept == Kept::Nothing { Kept::New } else { kept };
-            assert_eq!(files.get(), after);
-            let of_row = kept.row().map(Kept::of_row);
-            assert!(of_row.is_none_or(|it| it.lacks_some() == kept.lacks_some()));
+            assert_eq!(files.get(), if kept == Kept::Nothing { Kept::New } else { kept });
         }
     }
 }

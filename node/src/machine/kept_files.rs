@@ -6,96 +6,98 @@
 use super::PlacementMachine;
 use crate::error::{Error, Result};
 use crate::index::{IndexState, Kept};
+use crate::ops::Incarnation;
 use quorate_engine::index::ShardView;
 use quorate_store::kv::Tree;
 use quorate_store::layout::rows;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-/// Placement group: whether an index has files, by incarnation.
+/// Placement group: an index has files, by incarnation.
 pub(super) const FILES: u8 = b'h';
 
-/// What the rows of a tree say, by incarnation.
-pub(super) fn load(tree: &Tree) -> Result<BTreeMap<u64, Kept>> {
-    let rows = tree.scan(&[FILES])?.into_iter();
-    Ok(rows.filter_map(|(key, value)| Some((rows::number(&key)?, Kept::of_row(&value)))).collect())
+/// The indices that a tree knows to have files.
+pub(super) fn load(tree: &Tree) -> Result<BTreeSet<Incarnation>> {
+    Ok(tree.scan(&[FILES])?.into_iter().filter_map(|(key, _)| rows::number(&key)).collect())
+}
+
+impl IndexState {
+    /// Whether its files are gone. Cost: an atomic load.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.kept.get() == Kept::Absent
+    }
+    /// Errors: its files are gone.
+    pub(crate) fn check_files(&self) -> Result<()> {
+        match self.is_gone() {
+            true => Err(Error::Gone { folder: self.folder.clone() }),
+            false => Ok(()),
+        }
+    }
 }
 
 impl PlacementMachine {
     /// Looks which files are there, before the log is replayed. Cost: a look at each index's folder.
     pub(super) fn look_for_files(&mut self) -> Result<()> {
-        let mut absent = false;
         for state in self.node.of_group(self.group) {
             let looked = ShardView::is_there(&state.folder, &*self.node.files);
             let is_there = looked.map_err(|source| Error::Engine { folder: state.folder.clone(), source })?;
             match (state.kept.get(), is_there) {
                 (Kept::Nothing, true) => state.kept.set(Kept::New),
-                (Kept::Files, false) => {
-                    state.kept.set(Kept::Absent);
-                    absent = true;
-                    self.keep_row(&state);
-                }
-                _ => {}
+                (Kept::Files, false) => state.kept.set(Kept::Absent),
+                (Kept::Nothing | Kept::New | Kept::Files | Kept::Absent, _) => {}
             }
         }
-        if absent {
-            // before the replay makes files that lack what these had
-            self.keep_changes()?;
-            self.tree.write_out()?;
-        }
+        self.lacks_some = self.node.of_group(self.group).iter().any(|state| state.is_gone());
         Ok(())
     }
     /// The log has been applied as far as it went when the group was opened: what is not there now has not been removed, and nothing
-    /// gives it back.
+    /// gives it back. May be called again.
     pub fn replayed(&mut self) {
-        self.has_replayed = true;
+        if !std::mem::replace(&mut self.has_replayed, true) {
+            self.note_files();
+        }
     }
     /// Notes what has become durable, and, once the log has been replayed, what is gone. Cost: an atomic load for each index.
     pub(super) fn note_files(&mut self) {
+        let mut gone = vec![];
         for state in self.node.of_group(self.group) {
             match state.kept.get() {
                 Kept::New => {
                     state.kept.set(Kept::Files);
                     self.keep_row(&state);
                 }
-                Kept::Absent if self.has_replayed => {
-                    state.kept.set(Kept::Gone);
-                    tracing::error!(
-                        group = self.group.0,
-                        index = state.incarnation,
-                        folder = %state.folder.display(),
-                        "the files of an index are gone"
-                    );
-                    self.node.note_gone(state);
-                }
-                Kept::Nothing | Kept::Files | Kept::Absent | Kept::Gone => {}
+                Kept::Absent => gone.push(state),
+                Kept::Nothing | Kept::Files => {}
             }
         }
+        self.lacks_some = !gone.is_empty();
+        if self.has_replayed {
+            self.node.note_gone(self.group, gone);
+        }
+    }
+    /// Whether a checkpoint would write rows.
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
     }
     fn keep_row(&mut self, state: &IndexState) {
-        if let Some(row) = state.kept.get().row() {
-            self.changes.put(rows::by_number(FILES, state.incarnation), row.to_vec());
-        }
+        self.changes.put(rows::by_number(FILES, state.incarnation), vec![]);
     }
     /// Puts down that indices have no files any more, in the batch of what removed them.
     pub(super) fn keep_emptied(&mut self) {
         for incarnation in std::mem::take(&mut *self.emptied.lock()) {
             // it may have been given other files meanwhile
-            let has_row = self.node.index(incarnation).is_some_and(|state| state.kept.get().row().is_some());
-            if !has_row {
+            let has_files = |state: &IndexState| state.kept.get() == Kept::Files;
+            if !self.node.index(incarnation).is_some_and(|state| has_files(&state)) {
                 self.changes.delete(rows::by_number(FILES, incarnation));
             }
         }
     }
-    /// An index was given the records of another one, in files that are durable: what is gone there is gone here, too.
-    pub(super) fn keep_copied(&mut self, source: &IndexState, copy: &IndexState) {
-        copy.kept.set(if source.kept.get().lacks_some() { Kept::Absent } else { Kept::Files });
-        self.keep_row(copy);
+    /// An index has been given the records of another one, in files that are durable.
+    pub(super) fn keep_given(&mut self, state: &IndexState) {
+        state.kept.set(Kept::Files);
+        self.keep_row(state);
     }
-    /// Errors: an index lacks files; nobody else may take that for what it holds.
+    /// Errors: an index lacks its files; nobody else may take that for what it holds.
     pub(super) fn check_files(&self) -> Result<()> {
-        match self.node.of_group(self.group).iter().find(|state| state.kept.get().lacks_some()) {
-            Some(state) => Err(state.gone()),
-            None => Ok(()),
-        }
+        self.node.of_group(self.group).iter().try_for_each(|state| state.check_files())
     }
 }

@@ -86,7 +86,7 @@ impl PlacementMachine {
     ) -> Result<()> {
         let (ops, place) = (Arc::new(ops), self.place(at));
         for target in std::iter::once(state).chain(followers) {
-            if place > target.durable_in_files(&*self.node.files)? {
+            if !target.is_gone() && place > target.durable_in_files(&*self.node.files)? {
                 self.with_writer(target, |writer| writer.apply(place, at.term, ops.clone()))?;
             }
         }
@@ -108,7 +108,7 @@ impl PlacementMachine {
         if place > state.durable_in_files(&*self.node.files)? {
             let found =
                 self.with_writer(state, |writer| writer.apply_durably(place, at.term, ops.clone()))?;
-            for follower in followers {
+            for follower in followers.iter().filter(|follower| !follower.is_gone()) {
                 let found = found.clone();
                 self.with_writer(follower, |writer| writer.apply_durably(place, at.term, found))?;
             }
@@ -157,7 +157,7 @@ impl PlacementMachine {
     /// Lets the task of this command wait until what fills the replicas is visible.
     fn wait_for_followers(&mut self, at: LogPosition, primary: Incarnation) -> Result<()> {
         for follower in &self.fed_with(primary) {
-            if !follower.has_files(&*self.node.files)? {
+            if follower.is_gone() || !follower.has_files(&*self.node.files)? {
                 continue;
             }
             let place = self.place(at);
@@ -175,7 +175,7 @@ impl PlacementMachine {
         };
         self.give_records(at, primary, incarnation)?;
         let state = self.renewed(at, primary.incarnation, incarnation, settings);
-        self.keep_copied(primary, &state);
+        self.keep_given(&state);
         if state.files_differ()? {
             self.show(at, &state)?;
             self.keep(&state);

@@ -43,7 +43,7 @@ pub(super) fn load(node: &Shared, group: GroupId, tree: &Tree) -> Result<Vec<Loa
         let (created_ms, updated_ms) = (row.created_ms, row.updated_ms);
         let index = IndexState::new(incarnation, group, folder, settings, created_ms, updated_ms);
         let index = Arc::new(index.going_by(&node.dictionaries));
-        index.kept.set(kept.get(&incarnation).copied().unwrap_or(Kept::Nothing));
+        index.kept.set(if kept.contains(&incarnation) { Kept::Files } else { Kept::Nothing });
         by_incarnation.insert(incarnation, index.clone());
         loaded.push(Loaded { index, waiting: row.waiting });
     }
@@ -117,6 +117,7 @@ impl PlacementMachine {
             with.move_events(&*self.node.files, &self.node.layout)?;
         }
         self.events = self.node.open_events(self.group)?;
+        self.lacks_some = false;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();

@@ -132,7 +132,7 @@ fn planted_bugs_are_found() {
             let found = (0..50).find_map(|seed| try_script(&script, seed, 2 * CUTS, plant).err());
             let found = found.unwrap_or_else(|| panic!("not found: {name}"));
             // what the metadata store knows to have had files is missed by itself
-            let is_it = found.contains(shows) && (found.contains("expected") || found.contains("is gone"));
+            let is_it = found.contains(shows) && (found.contains("expected") || found.contains("are gone"));
             assert!(is_it, "found, but not what was planted: {name}: {found}");
             println!("{name}: {}", found.lines().next().unwrap_or(""));
         }

@@ -99,7 +99,7 @@ async fn replace(checks: &Checks, group: &Arc<Group>, from: Vec<NodeId>) {
         // what is here is the best there is: it is served, and may become more, but is no full copy
         let is_sent = group.count.try_send(Count(true)).is_ok();
         context.integrity().update(id, |checked| {
-            checked.tried = Some(Instant::now());
+            (checked.tried, checked.stands) = (Some(Instant::now()), true);
             if is_only_voter && is_sent {
                 checked.mending = Mending::None;
             }
@@ -111,6 +111,7 @@ async fn replace(checks: &Checks, group: &Arc<Group>, from: Vec<NodeId>) {
     };
     // from now on nothing else changes the members
     condemn(&right);
+    context.integrity().update(id, |checked| checked.stands = false);
     if group.is_led_here() && !is_only_voter {
         let _tried_again = group.count.try_send(Count(false));
         reconciler::give_to_able(context, group).await;

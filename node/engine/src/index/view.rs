@@ -78,10 +78,6 @@ impl ShardView {
         let path = dir.join(MANIFEST);
         files.exists(&path).map_err(|e| IndexError::io(&path, e))
     }
-    /// What is wrong with a folder that held a shard.
-    pub fn gone(dir: &Path) -> IndexError {
-        IndexError::damaged(&dir.join(MANIFEST), "it is gone, and with it what the index held")
-    }
     /// Lets a folder hold no shard any more, before its files are removed one by one: a crash between two of them must not
     /// leave a shard that lacks some. Durable on return.
     pub fn forget(dir: &Path, files: &dyn Files) -> Result<()> {
