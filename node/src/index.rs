@@ -183,6 +183,9 @@ impl IndexState {
         }
         let (shard, schema) = match ShardView::open_built(&self.folder) {
             Ok((shard, built)) => (shard, self.schema_for(&built)?),
+            Err(IndexError::Absent { .. }) if self.kept.get() == Kept::Files => {
+                return Err(Error::Gone { folder: self.folder.clone() });
+            }
             Err(IndexError::Absent { .. }) => (ShardView::default(), self.schema()),
             Err(source) => return Err(self.engine(source)),
         };

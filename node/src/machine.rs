@@ -31,7 +31,7 @@ use quorate_store::codec;
 use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::rows;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Where a command stands in its group's log, and the time that its proposer gave it.
@@ -67,7 +67,7 @@ pub struct PlacementMachine {
     /// The log has been applied as far as it went at the start.
     has_replayed: bool,
     /// An index lacks its files: the log is kept until they are back.
-    lacks_some: bool,
+    lacks_some: AtomicBool,
     /// Indices whose files were removed since the last checkpoint.
     emptied: Mutex<Vec<Incarnation>>,
     is_closed: bool,
@@ -110,7 +110,7 @@ impl PlacementMachine {
             may_have_failed: false,
             has_new_indices: false,
             has_replayed: false,
-            lacks_some: false,
+            lacks_some: AtomicBool::new(false),
             emptied: Mutex::default(),
             is_closed: false,
             halt,
@@ -152,7 +152,7 @@ impl PlacementMachine {
     /// The metadata store is not part of it: its dump is the caller's.
     pub fn durable_through(&self) -> u64 {
         self.node.forget_idle(self.group);
-        if self.lacks_some {
+        if self.lacks_some.load(Ordering::Acquire) {
             return self.never_again;
         }
         let waiting = self.node.least_of_busy(self.group, |state| state.progress.durable_through());
@@ -529,7 +529,13 @@ impl PlacementMachine {
         self.node.writers.opens(state);
         let handle = match writer.take() {
             Some(handle) => handle,
-            None => ShardHandle::start(state.clone(), self.node.shard_options(self.group))?,
+            None => {
+                if let Err(error) = state.look_for_files(&*self.node.files) {
+                    self.lack(self.lacks_some.load(Ordering::Acquire) || state.is_gone());
+                    return Err(error);
+                }
+                ShardHandle::start(state.clone(), self.node.shard_options(self.group))?
+            }
         };
         act(writer.insert(handle))
     }

@@ -110,6 +110,7 @@ impl Node {
             led_elsewhere: Mutex::default(),
             halts: Mutex::default(),
             pins: Mutex::default(),
+            lacking: Mutex::default(),
             gone: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
@@ -176,6 +177,14 @@ impl Node {
                 state.going_by(&self.shared.dictionaries).view()
             }
         }
+    }
+    /// Whether an index of a group lacks its files, as far as it was looked at: a replay may still remove it. Cost: a lock.
+    pub fn lacks_files(&self, group: GroupId) -> bool {
+        self.shared.lacking.lock().contains(&group)
+    }
+    /// Whether the files of an index are gone. Cost: a lock.
+    pub fn is_gone(&self, incarnation: Incarnation) -> bool {
+        self.shared.index(incarnation).is_some_and(|state| state.is_gone())
     }
     /// What is wrong with the indices of a group whose files were there and are gone. Cost: a lock.
     pub fn gone_files(&self, group: GroupId) -> Vec<Error> {

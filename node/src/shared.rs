@@ -15,7 +15,7 @@ use parking_lot::{Mutex, RwLock};
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::layout::Layout;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) halts: Mutex<BTreeMap<GroupId, Halt>>,
     /// What groups held at the last log index that their replicas are compared at, until somebody hashes it.
     pub(crate) pins: Mutex<BTreeMap<GroupId, GroupPin>>,
+    /// Groups of which an index lacks its files.
+    pub(crate) lacking: Mutex<BTreeSet<GroupId>>,
     /// Indices whose files are gone, of the groups that have some.
     pub(crate) gone: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
     pub(crate) clock: Instant,
@@ -120,6 +122,15 @@ impl Shared {
     /// Keeps what a group holds at a log index in the place of what it held at an earlier one.
     pub(crate) fn put_pin(&self, pin: GroupPin) {
         let _no_reader_needs_it = self.pins.lock().insert(pin.group, pin);
+    }
+    /// Notes whether an index of a group lacks its files.
+    pub(crate) fn note_lacking(&self, group: GroupId, lacks_some: bool) {
+        let mut lacking = self.lacking.lock();
+        if lacks_some {
+            lacking.insert(group)
+        } else {
+            lacking.remove(&group)
+        };
     }
     /// Notes the indices of a group whose files are gone.
     pub(crate) fn note_gone(&self, group: GroupId, states: Vec<Arc<IndexState>>) {

@@ -43,7 +43,9 @@ pub fn silent_s(context: &NodeContext) -> BTreeMap<NodeId, u64> {
 /// Whether nothing is heard of any node of the cluster that has a group: nobody needs to wait for it. Cost: memory only.
 pub fn is_out_of_reach(context: &NodeContext, group: GroupId) -> bool {
     let meta = context.meta();
-    let Some(cluster) = meta.cluster_of(group) else { return false };
+    let Some(cluster) = meta.cluster_of(group).filter(|_| context.groups().get(group).is_none()) else {
+        return false;
+    };
     let silent = silent_s(context);
     let of_cluster = meta.present_nodes().into_iter().filter(|(_, row)| row.cluster == cluster);
     all_gone(of_cluster.map(|(id, _)| id), &silent)

@@ -226,7 +226,7 @@ fn replica(context: &NodeContext, group: &Group) -> ReplicaReport {
             GroupId::META => group.leases.may_read(|_| shown),
             id => read::is_readable(context, id),
         },
-        is_sound: context.integrity().is_sound(group.id),
+        is_sound: context.integrity().is_sound(group.id) && !context.node().lacks_files(group.id),
         halted: group.halt.reason().map(str::to_owned),
     };
     ReplicaReport::of(group.id, &status, &membership, local)

@@ -131,6 +131,7 @@ pub fn purpose(ops: &[RecordOp]) -> Purpose {
 pub async fn index_for_write(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<IndexRow> {
     for _ in 0..CREATE_ATTEMPTS {
         if let Some(row) = context.shared_meta().load().catalogue.get(name) {
+            check_files(context, name, row)?;
             return Ok(row.clone());
         }
         let group = context.group_for(name)?;
@@ -138,6 +139,17 @@ pub async fn index_for_write(context: &NodeContext, name: &IndexName, deadline: 
         context.proposer().propose_meta(create, Purpose::Add, deadline).await?;
     }
     Err(Error::unavailable(format!("index {name} is being deleted; try again")))
+}
+
+/// Errors: `Unavailable` when the files of an index are gone here: what is written would wait for them, and what is made of it would lack
+/// them.
+pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> Result<()> {
+    match context.node().is_gone(row.incarnation) {
+        true => Err(Error::unavailable(format!(
+            "the files of index {name} are gone on this node: its operator can put them back, or delete the index"
+        ))),
+        false => Ok(()),
+    }
 }
 
 async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {

@@ -11,9 +11,9 @@ use crate::read;
 use crate::read::index_config::{self, IndexConfig};
 use crate::write::configuring;
 use crate::write::copies::{self, Filling};
-use crate::write::index_for_write;
 use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
+use crate::write::{check_files, index_for_write};
 use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
@@ -64,6 +64,7 @@ pub async fn move_index(
         check_independent(to.as_ref(), destination, "move to")?;
         let kept = to.as_ref().filter(|_| source != destination).map_or(&[][..], IndexRow::replicas);
         if let Some(from) = &from {
+            check_files(context, source, from)?;
             replicas::check_joined(destination, kept, from.replicas())?;
         }
         let kept: Vec<&Link> = kept.iter().collect();
@@ -137,6 +138,9 @@ pub async fn copy_index(
         return context.proposer().propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
     look_again(context, source, destination).await;
+    if let Some(row) = row_of(context, source) {
+        check_files(context, source, &row)?;
+    }
     let check = |meta: &MetaState| check_copy(meta, destination);
     let accepted = copies::copy(context, (source, destination), check, deadline).await;
     context.janitor().wake();

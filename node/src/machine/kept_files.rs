@@ -8,9 +8,11 @@ use crate::error::{Error, Result};
 use crate::index::{IndexState, Kept};
 use crate::ops::Incarnation;
 use quorate_engine::index::ShardView;
+use quorate_store::files::Files;
 use quorate_store::kv::Tree;
 use quorate_store::layout::rows;
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 /// Placement group: an index has files, by incarnation.
 pub(super) const FILES: u8 = b'h';
@@ -25,6 +27,18 @@ impl IndexState {
     pub(crate) fn is_gone(&self) -> bool {
         self.kept.get() == Kept::Absent
     }
+    /// Looks whether the files are there that should be; those of an index that rests may have gone since the start. Errors: they are
+    /// gone; the disk does not say. Cost: a look at the folder.
+    pub(crate) fn look_for_files(&self, files: &dyn Files) -> Result<()> {
+        let is_there = || {
+            let looked = ShardView::is_there(&self.folder, files);
+            looked.map_err(|source| Error::Engine { folder: self.folder.clone(), source })
+        };
+        if self.kept.get() == Kept::Files && !is_there()? {
+            self.kept.set(Kept::Absent);
+        }
+        self.check_files()
+    }
     /// Errors: its files are gone.
     pub(crate) fn check_files(&self) -> Result<()> {
         match self.is_gone() {
@@ -37,17 +51,32 @@ impl IndexState {
 impl PlacementMachine {
     /// Looks which files are there, before the log is replayed. Cost: a look at each index's folder.
     pub(super) fn look_for_files(&mut self) -> Result<()> {
+        let mut lacks_some = false;
         for state in self.node.of_group(self.group) {
-            let looked = ShardView::is_there(&state.folder, &*self.node.files);
-            let is_there = looked.map_err(|source| Error::Engine { folder: state.folder.clone(), source })?;
-            match (state.kept.get(), is_there) {
-                (Kept::Nothing, true) => state.kept.set(Kept::New),
-                (Kept::Files, false) => state.kept.set(Kept::Absent),
-                (Kept::Nothing | Kept::New | Kept::Files | Kept::Absent, _) => {}
+            match state.look_for_files(&*self.node.files) {
+                Ok(()) => {}
+                Err(Error::Gone { .. }) => lacks_some = true,
+                Err(error) => return Err(error),
             }
         }
-        self.lacks_some = self.node.of_group(self.group).iter().any(|state| state.is_gone());
+        self.find_new_files()?;
+        self.lack(lacks_some);
         Ok(())
+    }
+    /// Looks for files that the metadata store does not know: it is of a program that kept no such rows, or of before a durable commit.
+    pub(super) fn find_new_files(&self) -> Result<()> {
+        for state in self.node.of_group(self.group) {
+            let looked = ShardView::is_there(&state.folder, &*self.node.files);
+            if looked.map_err(|source| Error::Engine { folder: state.folder.clone(), source })? {
+                state.kept.became_durable();
+            }
+        }
+        Ok(())
+    }
+    /// Notes whether an index lacks its files: no full copy then, and the log is kept.
+    pub(super) fn lack(&self, lacks_some: bool) {
+        self.lacks_some.store(lacks_some, Ordering::Release);
+        self.node.note_lacking(self.group, lacks_some);
     }
     /// The log has been applied as far as it went when the group was opened: what is not there now has not been removed, and nothing
     /// gives it back. May be called again.
@@ -69,7 +98,7 @@ impl PlacementMachine {
                 Kept::Nothing | Kept::Files => {}
             }
         }
-        self.lacks_some = !gone.is_empty();
+        self.lack(!gone.is_empty());
         if self.has_replayed {
             self.node.note_gone(self.group, gone);
         }

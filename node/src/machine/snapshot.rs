@@ -75,8 +75,11 @@ impl PlacementMachine {
             let writer = state.writer.lock();
             match writer.as_ref() {
                 Some(writer) => commits.push(writer.export(folder)?),
-                None => ShardView::lend_durable(&state.folder, &folder, &*self.node.files)
-                    .map_err(|source| Error::Engine { folder: state.folder.clone(), source })?,
+                None => {
+                    state.look_for_files(&*self.node.files)?;
+                    ShardView::lend_durable(&state.folder, &folder, &*self.node.files)
+                        .map_err(|source| Error::Engine { folder: state.folder.clone(), source })?;
+                }
             }
         }
         self.events.export(&into.events_of(self.group))?;
@@ -117,7 +120,6 @@ impl PlacementMachine {
             with.move_events(&*self.node.files, &self.node.layout)?;
         }
         self.events = self.node.open_events(self.group)?;
-        self.lacks_some = false;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();
@@ -127,6 +129,8 @@ impl PlacementMachine {
         self.load_dictionaries()?;
         self.load_models()?;
         self.load_sent()?;
+        self.find_new_files()?;
+        self.lack(false);
         self.node.begins(self.group, self.applied);
         Ok(head)
     }
