@@ -9,6 +9,7 @@ pub mod error;
 mod event_checks;
 mod event_digest;
 mod events;
+mod gone_files;
 pub mod halt;
 pub mod index;
 mod indices;
