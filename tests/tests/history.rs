@@ -1,6 +1,6 @@
 //! Can everything that clients see be explained, whatever happens to nodes, network, clocks and disks?
 //!
-//! Each test takes some 8 s beside its starts, or less; `QUORATE_HISTORY_SECONDS` makes them longer, `QUORATE_SEED` repeats the
+//! Each test takes some 5 s beside its starts, or less; `QUORATE_HISTORY_SECONDS` makes them longer, `QUORATE_SEED` repeats the
 //! choices of one (not its timing).
 
 use anyhow::{Context, Result, ensure};
@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 const RUN: Duration = Duration::from_secs(60);
 
 fn seconds() -> u64 {
-    seconds_or(8)
+    seconds_or(5)
 }
 /// What was asked for, or the usual time of a test.
 fn seconds_or(usual: u64) -> u64 {

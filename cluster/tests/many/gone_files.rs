@@ -21,11 +21,6 @@ async fn hits(node: &Service, index: &str) -> Result<u64, ErrorKind> {
     let found = node.search(&name(index), params(json!({"query": "lamp"})), ReadRights::default()).await;
     found.map(|found| found.nb_hits).map_err(|error| error.kind)
 }
-/// Waits until the metadata store says which indices have files.
-async fn noted() {
-    tokio::time::sleep(Duration::from_secs(3)).await;
-}
-
 #[actix_rt::test]
 async fn a_member_whose_files_are_gone_shows_no_empty_index_and_gets_them_from_the_others() {
     in_time(async {
@@ -33,7 +28,6 @@ async fn a_member_whose_files_are_gone_shows_no_empty_index_and_gets_them_from_t
         for index in ["lamps", "chairs"] {
             installation.write(0, index, records()).await;
         }
-        noted().await;
         installation.restart(1, |folder| std::fs::remove_dir_all(folder.join("indices")).unwrap()).await;
         let end = Instant::now() + SOON;
         loop {
@@ -82,7 +76,6 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         }
-        noted().await;
         service.shutdown().await;
         let first = std::fs::read_dir(live.join("indices")).unwrap().map(|it| it.unwrap().path()).min();
         let (first, aside) = (first.unwrap(), home.path().join("aside"));
@@ -103,7 +96,6 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
                 let refused = service.operate(&name("lamps"), &name("copied"), copy).await.unwrap_err();
                 assert_eq!(refused.kind, ErrorKind::Unavailable);
                 service.write_records(&name("chairs"), records()).await.unwrap();
-                noted().await;
             }
             assert_eq!(hits(&service, "lamps").await, Err(ErrorKind::Internal));
             assert_eq!(hits(&service, "chairs").await, Ok(RECORDS as u64));
