@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Points of a run that is not asked for more. One node alone has 300 more in `failing_disk.rs` of the node's tests.
-const POINTS: usize = 40;
+const POINTS: usize = 32;
 /// One point in so many fails the log of the member, the others its other files.
 const LOG_SHARE: usize = 4;
 /// Rounds without a fault, which say how many calls of each kind there are to choose from.
