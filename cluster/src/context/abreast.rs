@@ -37,8 +37,6 @@ pub struct Abreast {
     silent_until: AtomicU64,
     /// How often something was heard after a break.
     returns: AtomicU64,
-    /// The last log index of the meta group that this node was told of and has no room for in its own log.
-    lacks: AtomicU64,
     /// Somebody goes by what may be old.
     wanted: Notify,
 }
@@ -95,11 +93,6 @@ impl Abreast {
         self.unbroken.fetch_max(asked.max(1), Ordering::AcqRel);
         self.silent_until.store(0, Ordering::Release);
     }
-    /// Whether others have decided something that this node, which has applied the log through `applied`, does not have: its own log
-    /// may have no room.
-    fn is_behind(&self, applied: u64) -> bool {
-        self.lacks.load(Ordering::Acquire) > applied
-    }
     /// How often something was heard after a break.
     fn returns(&self) -> u64 {
         self.returns.load(Ordering::Acquire)
@@ -119,22 +112,23 @@ pub async fn learn(context: &NodeContext) -> Result<()> {
     let (group, deadline, asked) = (context.groups().meta()?, Instant::now() + ASK, steady_ms());
     let barrier = group.raft.read_barrier(within(deadline)).await;
     let log_index = barrier.map_err(|error| Error::unavailable(error.to_string()))?;
-    if let Err(error) = group.wait_applied(log_index, deadline).await {
-        if context.disk().admit(Purpose::Remove).is_err() {
-            context.abreast().lacks.fetch_max(log_index, Ordering::AcqRel);
-        }
-        return Err(error);
-    }
+    group.wait_applied(log_index, deadline).await?;
     context.abreast().learned(asked);
     Ok(())
 }
 
-/// Whether this node knows that it lacks something that the meta group has decided. One whose group stands still for an entry goes on with
-/// what it knows: all nodes may have met that. Cost: some atomic loads.
+/// Whether this node may lack what the meta group has decided, and cannot learn of it: its log has no room, while those of a majority have,
+/// and the last question came to nothing. One whose group stands still for an entry goes on with what it knows: all nodes may have met
+/// that, and so does one of many without room, for nothing can be decided then. Cost: an atomic load while questions are answered.
 pub fn is_behind(context: &NodeContext) -> bool {
-    let is_behind =
-        |group: Arc<Group>| !group.halt.is_set() && context.abreast().is_behind(*group.applied.borrow());
-    context.groups().meta().is_ok_and(is_behind)
+    let has_no_room = |group: Arc<Group>| {
+        let (disk, voters) = (context.disk(), &group.raft.membership().voters);
+        !group.is_led_here()
+            && !group.halt.is_set()
+            && disk.admit(Purpose::Remove).is_err()
+            && disk.without_majority(voters).is_none()
+    };
+    !context.abreast().asks(steady_ms()) && context.groups().meta().is_ok_and(has_no_room)
 }
 
 /// Whether nobody can have been told of a change of the catalogue that this node does not know, nor any be a second old. Cost: an
@@ -152,7 +146,7 @@ fn is_abreast(context: &NodeContext) -> bool {
 /// not heard of its leader for a second, until it knows what they know; at most a second, and when nobody answers not again for
 /// some seconds or until something is heard. Cost otherwise: an atomic load and a lock.
 ///
-/// Errors: `Unavailable` when they have answered, and this node cannot follow: what it knows is old, and others can be asked.
+/// Errors: `Unavailable` when this node cannot follow what others decide, who can be asked ([`is_behind`]).
 pub async fn keep_abreast(context: &NodeContext) -> Result<()> {
     if is_abreast(context) {
         return Ok(());
@@ -160,19 +154,18 @@ pub async fn keep_abreast(context: &NodeContext) -> Result<()> {
     let abreast = context.abreast();
     let behind = || match is_behind(context) {
         true => Err(Error::unavailable(
-            "this node lacks what the installation has decided lately; ask another one",
+            "the disk of this node is full, and it may lack what others have decided; ask another one",
         )),
         false => Ok(()),
     };
-    behind()?;
     if !abreast.asks(steady_ms()) {
         abreast.wanted.notify_one();
-        return Ok(());
+        return behind();
     }
     let returns = abreast.returns();
     if let Err(error) = Box::pin(learn(context)).await {
-        behind()?;
         abreast.heard_nothing(steady_ms(), returns);
+        behind()?;
         tracing::debug!(%error, "this node goes on with the names and keys that it knows");
     }
     Ok(())
@@ -199,14 +192,6 @@ mod tests {
         abreast.heard_nothing(10, 0);
         assert!(!abreast.asks(10 + LEASE_MS - 1));
         assert!(abreast.asks(10 + LEASE_MS));
-    }
-
-    #[test]
-    fn who_could_not_follow_is_behind_until_it_has_what_it_was_told_of() {
-        let abreast = Abreast::default();
-        assert!(!abreast.is_behind(0));
-        abreast.lacks.fetch_max(7, Ordering::AcqRel);
-        assert!(abreast.is_behind(6) && !abreast.is_behind(7));
     }
 
     #[test]

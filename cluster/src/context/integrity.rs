@@ -144,7 +144,8 @@ impl Integrity {
     pub fn digest(&self, group: GroupId) -> Option<GroupDigest> {
         self.state.lock().get(&group)?.digest.clone()
     }
-    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead. Cost: an atomic load as long as no replica is.
+    /// Whether this replica is to be replaced by what others hold, or is being replaced: it is not one to lead. Cost: an
+    /// atomic load as long as no replica is.
     pub fn is_condemned(&self, group: GroupId) -> bool {
         self.condemns.load(Ordering::Acquire) && self.state.lock().get(&group).is_some_and(is_condemned)
     }

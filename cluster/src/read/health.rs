@@ -64,7 +64,7 @@ pub fn of(context: &NodeContext) -> Health {
         health.warnings.push(format!("group {}: {}", finding.group, finding.what));
     }
     if abreast::is_behind(context) {
-        health.reads.push("this node lacks what the installation has decided lately".to_owned());
+        health.reads.push("this node may lack what others have decided: its disk is full".to_owned());
     }
     let behind =
         local.iter().filter(|group| group.status().unapplied_bytes > limits::UNAPPLIED_BYTES_MAX as u64);

@@ -12,6 +12,7 @@ use quorate_store::files::Files;
 use quorate_store::kv::Tree;
 use quorate_store::layout::rows;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Placement group: an index has files, by incarnation.
@@ -65,7 +66,8 @@ impl PlacementMachine {
     }
     /// Looks for files that the metadata store does not know: it is of a program that kept no such rows, or of before a durable commit.
     pub(super) fn find_new_files(&self) -> Result<()> {
-        for state in self.node.of_group(self.group) {
+        let unknown = |state: &Arc<IndexState>| state.kept.get() == Kept::Nothing;
+        for state in self.node.of_group(self.group).into_iter().filter(unknown) {
             let looked = ShardView::is_there(&state.folder, &*self.node.files);
             if looked.map_err(|source| Error::Engine { folder: state.folder.clone(), source })? {
                 state.kept.became_durable();
