@@ -6,6 +6,7 @@
 
 mod dictionaries;
 mod fences;
+mod kept_events;
 mod kept_files;
 mod links;
 mod models;
@@ -94,7 +95,7 @@ impl PlacementMachine {
         }
         let links = Links::load(&tree)?;
         let (fences, halt) = (Fences::load(&tree)?, node.halt(group));
-        let events = node.open_events(group)?;
+        let events = node.open_events(group, kept_events::load(&tree)?)?;
         let mut machine = PlacementMachine {
             links,
             fences,
@@ -138,10 +139,8 @@ impl PlacementMachine {
     }
     /// The log index after which commands have to be handed to [`Self::apply`] after a start.
     pub fn replay_from(&self) -> Result<u64> {
-        Ok(match self.tree.get(&[rows::REPLAY])? {
-            Some(bytes) => codec::decode::<u64>(&bytes, 16)?.min(self.applied),
-            None => self.applied,
-        })
+        let known = kept_events::replay_from(&self.tree)?;
+        Ok(known.map_or(self.applied, |known| known.min(self.applied)))
     }
     /// The log index of the last entry that told to forget a user, in this life: what is in the log before it names the user.
     pub fn forgets_through(&self) -> u64 {
@@ -222,8 +221,9 @@ impl PlacementMachine {
             return Err(Error::Stopped);
         }
         self.keep_emptied();
-        let mut batch = std::mem::take(&mut self.changes);
         let durable = self.durable_through();
+        self.keep_events();
+        let mut batch = std::mem::take(&mut self.changes);
         batch.put([rows::REPLAY], codec::encode(&durable));
         batch.set_applied_index(self.applied);
         self.tree.apply(&batch)?;
@@ -564,6 +564,7 @@ mod tests {
             crate::models::key::MODEL,
             sent::SENT,
             kept_files::FILES,
+            kept_events::KEPT_EVENTS,
         ];
         let letters: std::collections::BTreeSet<u8> = shared.into_iter().chain(own).collect();
         assert_eq!(letters.len(), shared.len() + own.len());

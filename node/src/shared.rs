@@ -12,6 +12,7 @@ use crate::pins::GroupPin;
 use crate::shard::ShardOptions;
 use crate::writers::{Writers, close, longest_unused_first};
 use parking_lot::{Mutex, RwLock};
+use quorate_insights::store::KeptRows;
 use quorate_model::{GroupId, limits};
 use quorate_store::files::Files;
 use quorate_store::layout::Layout;
@@ -83,8 +84,8 @@ impl Shared {
         &self.events
     }
     /// The events of a group, as its folder has them.
-    pub(crate) fn open_events(&self, group: GroupId) -> Result<Events> {
-        Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group))
+    pub(crate) fn open_events(&self, group: GroupId, kept: KeptRows) -> Result<Events> {
+        Events::open(&self.events, group, self.files.clone(), self.layout.events_of(group), kept)
     }
     pub(crate) fn is_led_elsewhere(&self, group: GroupId) -> Arc<AtomicBool> {
         self.led_elsewhere.lock().entry(group).or_default().clone()

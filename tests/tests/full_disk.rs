@@ -2,10 +2,10 @@
 //! nobody, whether it leads or follows?
 
 use quorate_tests::accident::settle;
-use quorate_tests::client::Client;
+use quorate_tests::client::{Client, Family};
 use quorate_tests::cluster::Cluster;
 use quorate_tests::disk::SmallDisk;
-use quorate_tests::harness::Setup;
+use quorate_tests::harness::{APP_ID, Setup};
 use quorate_tests::operators::{metric, printed};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -198,13 +198,10 @@ fn check_everywhere(cluster: &Cluster, written: u64) {
     cluster.check_alike().unwrap();
 }
 
-/// Fills the disk of one member, kills it, starts it on the full disk, and makes room.
-fn check_full_member(leads: bool) {
+/// Three nodes, one of which has a small disk.
+fn start() -> Option<(Cluster, SmallDisk)> {
     let mut cluster = Cluster::prepare(3).unwrap();
-    let Some(disk) = SmallDisk::mount(&cluster.data_dir(FULL).with_extension("disk"), MOUNT_MB).unwrap()
-    else {
-        return;
-    };
+    let disk = SmallDisk::mount(&cluster.data_dir(FULL).with_extension("disk"), MOUNT_MB).unwrap()?;
     cluster.setup_mut(FULL).data_dir = disk.path().join("data");
     for node in 0..3 {
         let setup = cluster.setup_mut(node);
@@ -212,6 +209,12 @@ fn check_full_member(leads: bool) {
         cluster.spawn(node).unwrap();
     }
     cluster.wait_ready().unwrap();
+    Some((cluster, disk))
+}
+
+/// Fills the disk of one member, kills it, starts it on the full disk, and makes room.
+fn check_full_member(leads: bool) {
+    let Some((mut cluster, disk)) = start() else { return };
     let mut written = 0;
     // as clients do: to any node, and to the next one when that has no room
     let write = |cluster: &Cluster, written: &mut u64, count: u64| {
@@ -285,4 +288,74 @@ fn a_leader_whose_disk_is_full_stops_nobody_and_comes_back() {
 #[test]
 fn a_follower_whose_disk_is_full_stops_nobody_and_comes_back() {
     check_full_member(false);
+}
+
+/// How long a deleted key lets somebody in at most, with some slack for a slow machine (SECURITY.md: a second).
+const SOON: Duration = Duration::from_secs(2);
+
+/// What was decided while its log has no room a node can only ask for; when that fails, too, it lets nobody in instead of going by
+/// what it knew.
+#[test]
+fn a_node_whose_disk_is_full_goes_by_no_key_that_was_deleted() {
+    let Some((cluster, disk)) = start() else { return };
+    let (first, full) = (cluster.node(0).unwrap().client(), cluster.node(FULL).unwrap().client());
+    first.post("/1/indexes/full", &record(0)).unwrap().success().unwrap();
+    cluster.wait_count("full", 1).unwrap();
+    hand_over(&cluster, |node| node != FULL);
+    let new_key = || {
+        let made = first.post("/1/keys", &json!({"acl": ["search"]})).unwrap().success().unwrap();
+        made.body["key"].as_str().unwrap().to_owned()
+    };
+    let search = |key: &str| {
+        let client = Client::new(full.address(), Family::Algolia, APP_ID, key);
+        client.post("/1/indexes/full/query", &json!({"hitsPerPage": 0})).unwrap()
+    };
+    let wait_for = |key: &str, status: u16| {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while search(key).status != status {
+            assert!(Instant::now() < deadline, "{:?} and not {status}", search(key));
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    };
+    for round in 0..2 {
+        let old = new_key();
+        wait_for(&old, 200);
+        disk.fill(0).unwrap();
+        // until its log takes nothing any more
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while full.get("/readyz").unwrap().status != 503 {
+            assert!(Instant::now() < deadline, "round {round}: its log has room");
+            // what is allocated of the log in advance is used up
+            let big = json!({"objectID": "big", "text": "lamp ".repeat(19_000)});
+            first.post("/1/indexes/full", &big).unwrap().success().unwrap();
+            search(&old);
+            disk.fill(0).unwrap();
+        }
+        first.delete("/1/indexes/full/big").unwrap().success().unwrap();
+        first.delete(&format!("/1/keys/{old}")).unwrap().success().unwrap();
+        let (deleted, new) = (Instant::now(), new_key());
+        while deleted.elapsed() < 2 * SOON {
+            for key in [&old, &new] {
+                let (asked, answer) = (Instant::now(), search(key));
+                let is_soon = asked.duration_since(deleted) < SOON;
+                // that a key is deleted, or new, is known nowhere at once; here it is not known at all
+                let is_expected = answer.status == 503 || is_soon && [200, 403].contains(&answer.status);
+                assert!(is_expected, "round {round}, {:?} after it: {answer:?}", asked - deleted);
+                assert!(asked.elapsed() < 2 * SOON, "round {round}: after {:?}", asked.elapsed());
+            }
+            disk.fill(0).unwrap();
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        assert_eq!(search(&old).status, 503, "round {round}");
+        assert_eq!(full.get("/readyz").unwrap().status, 503, "a balancer is to leave it out");
+        // nobody waits for it
+        let asked = Instant::now();
+        first.post("/1/indexes/full", &record(1)).unwrap().success().unwrap();
+        assert_eq!(full.put("/1/indexes/other/a", &record(2)).unwrap().status, 503);
+        assert!(asked.elapsed() < 3 * SOON, "after {:?}", asked.elapsed());
+        disk.empty().unwrap();
+        wait_for(&old, 403);
+        wait_for(&new, 200);
+    }
+    check_everywhere(&cluster, 2);
 }

@@ -2,12 +2,14 @@
 
 use crate::harness::*;
 use quorate_cluster::{EventReplica, Service, damage};
+use quorate_insights::store::EventStore;
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
+use quorate_store::files::RealFiles;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Events of one call.
 const EVENTS: u64 = 30;
@@ -37,8 +39,8 @@ fn accept_loss(folder: &Path) {
     assert_eq!(damage::accept_lost_events(folder, app_id).expect("done").len(), 1);
     assert!(damage::accept_lost_events(folder, app_id).is_err(), "there is nothing more");
 }
-async fn keep(node: &Service, round: u64) {
-    let event = |number: u64| Event {
+fn event(number: u64, round: u64) -> Event {
+    Event {
         kind: EventKind::Click,
         name: "clicked".into(),
         index: name("things"),
@@ -52,8 +54,10 @@ async fn keep(node: &Service, round: u64) {
         }]),
         value: None,
         currency: None,
-    };
-    let events: Vec<Event> = (0..EVENTS).map(event).collect();
+    }
+}
+async fn keep(node: &Service, round: u64) {
+    let events: Vec<Event> = (0..EVENTS).map(|number| event(number, round)).collect();
     patiently("events", || node.keep_events(events.clone())).await.expect("kept");
 }
 /// What the nodes have of the events of the only group that has some.
@@ -142,6 +146,32 @@ async fn a_node_that_is_alone_serves_without_the_rows_that_it_lost_and_says_so()
             pause().await;
         }
         keep(installation.node(0), 3).await;
+        // the whole folder
+        let has = || async {
+            let found = replicas(installation.node(0)).await;
+            found.iter().map(|it| it.rows + it.waiting_rows).sum::<u64>()
+        };
+        while has().await < EVENTS {
+            pause().await;
+        }
+        installation
+            .restart(0, |folder| std::fs::remove_dir_all(folder.join("events")).expect("removed"))
+            .await;
+        let gone = |warnings: &[String]| {
+            let what = |it: &&String| it.contains(&format!("events, {EVENTS} rows: ")) && it.contains("gone");
+            warnings.iter().filter(what).count() == 1
+        };
+        for round in 4..6 {
+            while !gone(&installation.node(0).health().warnings) {
+                pause().await;
+            }
+            keep(installation.node(0), round).await;
+            installation.restart(0, |_| {}).await;
+        }
+        installation.restart(0, accept_loss).await;
+        let found = replicas(installation.node(0)).await;
+        let [replica] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((replica.lost_files, replica.rows), (0, 2 * EVENTS));
         installation.stop().await;
     })
     .await;
@@ -160,11 +190,19 @@ async fn one_of_three_that_has_other_events_than_the_others_is_told_and_mended()
         installation.restart(1, |folder| copy(&folder.join("events"), &earlier.path().join("events"))).await;
         keep(installation.node(0), 2).await;
         all_have(&installation, 2 * EVENTS).await;
-        // whole files of an earlier day, which no checksum tells from those that should be there
+        // whole files through the same entry, which nothing tells from those that should be there
         installation
             .restart(1, |folder| {
+                let found = files(&folder.join("events"), ".parquet");
+                let of_group = found[0].ancestors().nth(2).expect("a day is in the folder of a group");
+                let open = || EventStore::open(RealFiles::shared(), of_group).expect("opens");
+                let through = open().kept().through;
                 std::fs::remove_dir_all(folder.join("events")).expect("removed");
                 copy(&earlier.path().join("events"), &folder.join("events"));
+                let mut store = open();
+                let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
+                store.append(through, now.as_millis() as u64, &[event(EVENTS, 1)]);
+                store.seal().expect("sealed");
             })
             .await;
         let (told, end) = (Mutex::new(BTreeSet::new()), Instant::now() + Duration::from_secs(60));
@@ -180,7 +218,7 @@ async fn one_of_three_that_has_other_events_than_the_others_is_told_and_mended()
                 pause().await;
             }
         };
-        let text = format!("({EVENTS} rows here, {} there)", 2 * EVENTS);
+        let text = format!("({} rows here, {} there)", EVENTS + 1, 2 * EVENTS);
         tokio::select! {
             () = mended => {}
             () = installation.warnings(1, &text, &told) => {}
@@ -197,7 +235,7 @@ async fn one_of_three_takes_what_it_lost_from_the_others() {
         while !installation.node(0).overview().await.expect("an overview").is_settled {
             pause().await;
         }
-        let harms: [&dyn Fn(&Path); 3] = [
+        let harms: [&dyn Fn(&Path); 4] = [
             &|events| files(events, ".parquet").iter().for_each(|path| cut(path)),
             &|events| {
                 files(events, ".parquet").iter().for_each(|path| std::fs::remove_file(path).expect("gone"))
@@ -206,6 +244,7 @@ async fn one_of_three_takes_what_it_lost_from_the_others() {
                 files(events, "manifest").iter().for_each(|path| cut(path));
                 files(events, "manifest-copy").iter().for_each(|path| cut(path));
             },
+            &|events| std::fs::remove_dir_all(events).expect("gone"),
         ];
         for (round, harm) in (1..).zip(harms) {
             keep(installation.node(0), round).await;

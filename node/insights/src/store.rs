@@ -11,7 +11,7 @@ mod unsent;
 mod view;
 
 pub use self::compaction::{Compacted, Compaction};
-pub use self::lost::Lost;
+pub use self::lost::{KeptRows, Lost};
 pub use self::manifest::files_of;
 use self::manifest::{FileMeta, Manifest, Period};
 pub use self::unsent::{Batch, Pass, Unsent};

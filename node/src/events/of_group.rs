@@ -10,7 +10,7 @@ use crate::event_digest::EventsPin;
 use crate::lower_priority;
 use crate::models::registry::ModelState;
 use parking_lot::Mutex;
-use quorate_insights::store::{Compaction, EventStore};
+use quorate_insights::store::{Compaction, EventStore, KeptRows};
 use quorate_model::GroupId;
 use quorate_model::analytics::Day;
 use quorate_model::event::{CountedSearch, Event};
@@ -52,17 +52,22 @@ pub(crate) struct Events {
     /// When it was looked last for what is to be written anew.
     looked: Option<Instant>,
     compactor: Option<Compactor>,
+    /// What the metadata store knows its files to have.
+    kept: KeptRows,
 }
 
 impl Events {
-    /// Those of a group that its folder has. The log has the rest.
+    /// Those of a group that its folder has, which should have what is `kept`. The log has the rest.
     pub fn open(
         node: &Arc<NodeEvents>,
         group: GroupId,
         files: Arc<dyn Files>,
         folder: PathBuf,
+        kept: KeptRows,
     ) -> Result<Self> {
-        let store = Arc::new(Mutex::new(EventStore::open(files.clone(), &folder)?));
+        let mut store = EventStore::open(files.clone(), &folder)?;
+        store.look_for(kept)?;
+        let store = Arc::new(Mutex::new(store));
         let arrivals = SharedArrivals::default();
         store.lock().names().for_each(|name| arrivals.lock().know(name, now_ms()));
         node.open(group, store.clone(), arrivals.clone());
@@ -80,11 +85,17 @@ impl Events {
             failed: None,
             looked: None,
             compactor: None,
+            kept,
         })
     }
     /// The log index of the last entry that told to forget a user, in this life.
     pub fn forgets_through(&self) -> u64 {
         self.forgets_through
+    }
+    /// What its files have, if that has changed since it was asked last.
+    pub fn take_kept(&mut self) -> Option<KeptRows> {
+        let now = self.store.lock().kept();
+        (std::mem::replace(&mut self.kept, now).through != now.through).then_some(now)
     }
     /// The log index through which files have everything; `None` when nothing waits to become one.
     pub fn durable_through(&self) -> Option<u64> {

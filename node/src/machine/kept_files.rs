@@ -56,6 +56,10 @@ impl PlacementMachine {
         for state in self.node.of_group(self.group) {
             match state.look_for_files(&*self.node.files) {
                 Ok(()) => {}
+                // a program that did not know of the row emptied it
+                Err(Error::Gone { .. }) if self.links.is_virtual(state.incarnation) => {
+                    state.kept.set(Kept::Nothing);
+                }
                 Err(Error::Gone { .. }) => lacks_some = true,
                 Err(error) => return Err(error),
             }

@@ -63,6 +63,10 @@ impl Links {
             changes.delete(rows::by_number(FOLLOWERS, primary));
         }
     }
+    /// Whether an index is a virtual replica, which has no files.
+    pub fn is_virtual(&self, follower: Incarnation) -> bool {
+        self.lists.values().any(|(_, list)| list.contains(&(follower, ReplicaKind::Virtual)))
+    }
     fn primary_of(&self, follower: Incarnation) -> Option<Incarnation> {
         let follows = |list: &[Linked]| list.iter().any(|(incarnation, _)| *incarnation == follower);
         self.lists.iter().find(|(_, (_, list))| follows(list)).map(|(primary, _)| *primary)

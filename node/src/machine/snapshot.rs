@@ -4,7 +4,8 @@
 //! led to the new one when it shows none.
 
 use super::{
-    PlacementMachine, ROW_BYTES_MAX, fences::Fences, kept_files, links::Links, parse_document, resources,
+    PlacementMachine, ROW_BYTES_MAX, fences::Fences, kept_events, kept_files, links::Links, parse_document,
+    resources,
 };
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState, Kept};
@@ -119,7 +120,7 @@ impl PlacementMachine {
             let _nobody_adds_to_them = self.node.models.hold_folders();
             with.move_events(&*self.node.files, &self.node.layout)?;
         }
-        self.events = self.node.open_events(self.group)?;
+        self.events = self.node.open_events(self.group, kept_events::load(&self.tree)?)?;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();

@@ -1,7 +1,8 @@
 //! Which rows should a folder of events have and has not? They are told, and the rest is read without them.
 //!
 //! The manifest goes on to name a file that cannot be opened, so every start tells the same, and a copy of the file that is put back
-//! counts again. Without a manifest nobody knows which files count: they are set aside.
+//! counts again. Without a manifest nobody knows which files count: they are set aside. That all of them are gone only others know
+//! ([`KeptRows`]); a mark beside the files goes on to tell it.
 
 use super::manifest::{self, FileMeta, Manifest};
 use super::{EventStore, Written};
@@ -31,6 +32,18 @@ impl Lost {
     }
 }
 
+/// What the files of a folder have, for whoever has to know it beside the folder.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KeptRows {
+    /// The log index through which they have everything.
+    pub through: u64,
+    /// How many rows.
+    pub rows: u64,
+}
+
+/// What the name of a mark begins with that tells of files that are gone, before the number of their rows.
+const GONE: &str = "gone-";
+
 /// Opens the files of a manifest that can be opened. Errors: the disk refuses.
 pub(super) fn open(
     files: &dyn Files,
@@ -54,11 +67,45 @@ pub(super) fn open(
 /// What earlier starts have set aside.
 fn set_aside(folder: &Path) -> Result<Vec<Lost>> {
     let aside = manifest::list(&folder.join(layout::DAMAGED))?.into_iter();
-    let why = "the manifest that named these files was damaged: they are set aside, and count when they are imported";
-    Ok(aside.map(|path| Lost { number: None, path, why: why.into(), rows: None }).collect())
+    let told = |path: PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        match name.strip_prefix(GONE) {
+            Some(rows) => gone(folder, rows.parse().ok()),
+            None => {
+                let why = "the manifest that named these files was damaged: they are set aside, and count when they are imported";
+                Lost { number: None, path, why: why.into(), rows: None }
+            }
+        }
+    };
+    Ok(aside.map(told).collect())
+}
+fn gone(folder: &Path, rows: Option<u64>) -> Lost {
+    let why = "it had files of events that are gone, or is of an earlier day";
+    Lost { number: None, path: folder.to_owned(), why: why.into(), rows: rows.filter(|rows| *rows > 0) }
 }
 
 impl EventStore {
+    /// What its files have, whatever of it is lost.
+    pub fn kept(&self) -> KeptRows {
+        let rows = self.manifest.metas.iter().map(|meta| meta.facts.rows).sum();
+        KeptRows { through: self.manifest.position, rows }
+    }
+    /// Looks whether its files have what they should; [`Self::lost`] tells what is gone. To be called before anything is taken. No entry
+    /// through there comes again. Errors: the disk refuses.
+    pub fn look_for(&mut self, should: KeptRows) -> Result<()> {
+        if self.manifest.position >= should.through || should.rows == 0 {
+            return Ok(());
+        }
+        // what was set aside is told already
+        if self.lost.iter().all(|lost| lost.number.is_some()) {
+            let rows = should.rows.saturating_sub(self.kept().rows);
+            let mark = self.folder.join(layout::DAMAGED).join(format!("{GONE}{rows}"));
+            self.files.create_dir_durable(&mark).map_err(|error| Error::io("create", &mark, error))?;
+            self.lost.push(gone(&self.folder, Some(rows)));
+        }
+        self.open.through = should.through;
+        self.put_in_force(Manifest { position: should.through, ..self.manifest.clone() }, vec![])
+    }
     /// What is not there: files, and row groups of files that were not as they were written when somebody read them.
     pub fn lost(&self) -> Vec<Lost> {
         let damaged = self.damaged().map(|(meta, segment)| Lost {

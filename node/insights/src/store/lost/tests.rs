@@ -220,3 +220,74 @@ fn a_damaged_row_group_is_told_passed_over_and_given_up_and_others_are_swept() {
     assert!(store.manifest.forgotten.is_empty());
     store.export(&root.path().join("copy")).expect("whole");
 }
+
+#[test]
+fn files_that_are_gone_as_a_whole_are_told_until_that_is_accepted() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("events");
+    let (log, earlier) = (log(), root.path().join("earlier"));
+    let store = filled(&folder, &log[..2]);
+    store.export(&earlier).expect("whole");
+    let mut store = open(&folder).expect("opens");
+    for at in [2, 3] {
+        take(&mut store, at, &log[at]);
+        store.seal().expect("sealed");
+    }
+    let kept = store.kept();
+    assert_eq!(kept, KeptRows { through: 4, rows: 10 });
+    let looked = |kept: KeptRows| {
+        let mut store = open(&folder).expect("opens");
+        store.look_for(kept).expect("looked");
+        store
+    };
+    // nothing is gone; nothing was ever there; the log has all of it
+    assert_eq!(looked(kept).lost(), []);
+    std::fs::remove_dir_all(&folder).expect("removed");
+    for nothing in [KeptRows::default(), KeptRows { through: 4, rows: 0 }, KeptRows { through: 0, rows: 10 }] {
+        assert_eq!(looked(nothing).lost(), [], "{nothing:?}");
+    }
+    assert!(!folder.exists());
+    // all is gone, or what came since an earlier day: it is told at each start, whatever is written meanwhile
+    let harms: [(u64, &dyn Fn()); 2] = [
+        (10, &|| std::fs::remove_dir_all(&folder).unwrap_or_default()),
+        (7, &|| {
+            std::fs::remove_dir_all(&folder).expect("removed");
+            std::fs::rename(&earlier, &folder).expect("moved");
+        }),
+    ];
+    for (rows, harm) in harms {
+        harm();
+        let mut known = kept;
+        for round in 0..3 {
+            let mut store = looked(known);
+            let told: Vec<_> = store.lost().iter().map(|lost| (lost.rows, lost.error())).collect();
+            let [(told, error)] = &told[..] else { panic!("{told:?}") };
+            assert!(*told == Some(rows) && error.is_damage(), "{told:?} {error}");
+            assert!(error.to_string().contains(&folder.display().to_string()), "{error}");
+            assert!(store.export(&root.path().join("copy")).is_err(), "it is not to spread");
+            assert_eq!(store.durable_through(), kept.through + round, "nothing through there comes again");
+            let event = Entry::Events(vec![event(2, 9, None)]);
+            take(&mut store, (kept.through + round) as usize, &event);
+            store.seal().expect("sealed");
+            known = store.kept();
+            assert_eq!((store.rows(), known.through), (11 - rows + round, kept.through + round + 1));
+        }
+        let mut store = looked(known);
+        assert_eq!(store.accept_loss().expect("accepted").len(), 1);
+        assert_eq!((store.lost(), looked(known).lost()), (vec![], vec![]));
+    }
+}
+
+#[test]
+fn a_loss_that_a_crash_left_half_told_is_told_once() {
+    let root = tempfile::tempdir().expect("a folder");
+    let folder = root.path().join("events");
+    let kept = filled(&folder, &log()).kept();
+    std::fs::remove_dir_all(&folder).expect("removed");
+    std::fs::create_dir_all(folder.join(layout::DAMAGED).join(format!("{GONE}{}", kept.rows))).expect("made");
+    for _ in 0..2 {
+        let mut store = open(&folder).expect("opens");
+        store.look_for(kept).expect("looked");
+        assert_eq!((store.lost().len(), store.lost_rows(), store.durable_through()), (1, kept.rows, kept.through));
+    }
+}
