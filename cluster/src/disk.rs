@@ -28,8 +28,17 @@ pub struct DiskGuard {
     looked: Looked,
     /// Milliseconds since `looked.opened` at which writes were refused first, plus one; 0 = they are not.
     short_ms: AtomicU64,
-    /// Other nodes that say that they have no room, with their names.
-    full_elsewhere: Mutex<BTreeMap<NodeId, String>>,
+    /// Other nodes that say that they have no room.
+    full_elsewhere: Mutex<BTreeMap<NodeId, FullDisk>>,
+}
+
+/// What another node says whose disk is too full for another write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FullDisk {
+    /// What the node is called.
+    pub name: String,
+    /// Whether it is too full for anything: the log of that node stands still.
+    pub is_to_the_brim: bool,
 }
 
 /// What the last look at all groups found: a write must not look at each of them.
@@ -71,7 +80,7 @@ impl DiskGuard {
     /// them that have no room either.
     pub fn admit_as(&self, own: &str, voters: &[u64], purpose: Purpose) -> Result<()> {
         let named = |mut error: Error| {
-            let also = self.full_among(voters);
+            let also = self.full_among(voters, purpose);
             if !also.is_empty() {
                 error.message.push_str(&format!("; also on {}", also.join(", ")));
             }
@@ -143,7 +152,7 @@ impl DiskGuard {
         looked.in_log.load(Ordering::Relaxed).saturating_add(looked.accepted.load(Ordering::Relaxed))
     }
     /// Notes which other nodes have no room.
-    pub fn note_full_elsewhere(&self, full: BTreeMap<NodeId, String>) {
+    pub fn note_full_elsewhere(&self, full: BTreeMap<NodeId, FullDisk>) {
         *self.full_elsewhere.lock() = full;
     }
     /// Refuses a write to a group whose voters with room are no majority. A voter without room is left out as long as they are:
@@ -151,35 +160,37 @@ impl DiskGuard {
     ///
     /// Errors: `Unavailable`.
     pub fn admit_at(&self, voters: &[u64], purpose: Purpose) -> Result<()> {
-        match (purpose, self.without_majority(voters)) {
-            (Purpose::Add, Some(full)) => Err(Error::unavailable(full)),
-            (Purpose::Add, None) | (Purpose::Remove, _) => Ok(()),
+        match self.without_majority(voters, purpose) {
+            Some(full) => Err(Error::unavailable(full)),
+            None => Ok(()),
         }
     }
     /// Says which other voters have no room when those with room are no majority, as if this node had some.
-    pub fn without_majority(&self, voters: &[u64]) -> Option<String> {
-        no_majority(self.full_among(voters), voters)
+    pub fn without_majority(&self, voters: &[u64], purpose: Purpose) -> Option<String> {
+        no_majority(self.full_among(voters, purpose), voters)
     }
     /// The same with this node, which is `own` and called so, if it has none.
-    pub fn full_majority(&self, own: (NodeId, &str), voters: &[u64]) -> Option<String> {
-        let mut full = self.full_among(voters);
-        if voters.contains(&own.0.0) && self.admit(Purpose::Add).is_err() {
+    pub fn full_majority(&self, own: (NodeId, &str), voters: &[u64], purpose: Purpose) -> Option<String> {
+        let mut full = self.full_among(voters, purpose);
+        if voters.contains(&own.0.0) && self.admit(purpose).is_err() {
             full.push(own.1.to_owned());
             full.sort_unstable();
         }
         no_majority(full, voters)
     }
     /// The names of those of these nodes, other than this one, that have no room.
-    fn full_among(&self, nodes: &[u64]) -> Vec<String> {
-        let full = self.full_elsewhere.lock();
-        let mut names: Vec<String> =
-            nodes.iter().filter_map(|node| full.get(&NodeId(*node))).cloned().collect();
+    fn full_among(&self, nodes: &[u64], purpose: Purpose) -> Vec<String> {
+        let all = self.full_elsewhere.lock();
+        let full = nodes.iter().filter_map(|node| all.get(&NodeId(*node)));
+        let full = full.filter(|disk| purpose == Purpose::Add || disk.is_to_the_brim);
+        let mut names: Vec<String> = full.map(|disk| disk.name.clone()).collect();
         names.sort_unstable();
         names
     }
     /// The names of all other nodes that have no room.
     pub fn full_elsewhere(&self) -> Vec<String> {
-        let mut names: Vec<String> = self.full_elsewhere.lock().values().cloned().collect();
+        let full = self.full_elsewhere.lock();
+        let mut names: Vec<String> = full.values().map(|disk| disk.name.clone()).collect();
         names.sort_unstable();
         names
     }
@@ -301,13 +312,19 @@ mod tests {
     #[test]
     fn a_group_needs_a_majority_with_room() {
         let guard = DiskGuard::new(Room::boundless(), Box::new(|| 0));
-        let full = |nodes: &[u64]| nodes.iter().map(|&id| (NodeId(id), format!("n{id}"))).collect();
+        let full = |nodes: &[u64], is_to_the_brim| {
+            let disk = |&id: &u64| (NodeId(id), FullDisk { name: format!("n{id}"), is_to_the_brim });
+            nodes.iter().map(disk).collect()
+        };
         for (without, is_admitted) in [(&[][..], true), (&[2], true), (&[2, 3], false), (&[8, 9], true)] {
-            guard.note_full_elsewhere(full(without));
-            assert_eq!(guard.admit_at(&[1, 2, 3], Purpose::Add).is_ok(), is_admitted, "{without:?}");
-            assert!(guard.admit_at(&[1, 2, 3], Purpose::Remove).is_ok());
+            for is_to_the_brim in [false, true] {
+                guard.note_full_elsewhere(full(without, is_to_the_brim));
+                assert_eq!(guard.admit_at(&[1, 2, 3], Purpose::Add).is_ok(), is_admitted, "{without:?}");
+                let removes = guard.admit_at(&[1, 2, 3], Purpose::Remove);
+                assert_eq!(removes.is_ok(), is_admitted || !is_to_the_brim, "{without:?}: {removes:?}");
+            }
         }
-        guard.note_full_elsewhere(full(&[2]));
+        guard.note_full_elsewhere(full(&[2], false));
         let error = guard.admit_at(&[1, 2], Purpose::Add).expect_err("one of two");
         assert_eq!(error.message, "disk is almost full on n2");
     }
@@ -319,8 +336,12 @@ mod tests {
             |guard: &DiskGuard| guard.admit_as("n1", &[1, 2, 3], Purpose::Add).expect_err("no room");
         let alone = refused(&guard).message;
         assert!(alone.starts_with("disk is almost full on n1: ") && alone.ends_with(" MB"), "{alone}");
-        assert_eq!(guard.full_majority((NodeId(1), "n1"), &[1, 2, 3]), None, "the other two have room");
-        guard.note_full_elsewhere([(2, "n2"), (9, "n9")].map(|(id, name)| (NodeId(id), name.into())).into());
+        let majority = |voters: &[u64]| guard.full_majority((NodeId(1), "n1"), voters, Purpose::Add);
+        assert_eq!(majority(&[1, 2, 3]), None, "the other two have room");
+        let disk = |(id, name): (u64, &str)| {
+            (NodeId(id), FullDisk { name: name.to_owned(), is_to_the_brim: false })
+        };
+        guard.note_full_elsewhere([(2, "n2"), (9, "n9")].map(disk).into());
         let both = refused(&guard).message;
         assert!(both.starts_with("disk is almost full on n1: ") && both.ends_with("; also on n2"), "{both}");
         assert_eq!(guard.full_elsewhere(), ["n2", "n9"]);
@@ -331,7 +352,7 @@ mod tests {
             (&[1], Some("n1")),
             (&[], None),
         ] {
-            let found = guard.full_majority((NodeId(1), "n1"), voters);
+            let found = majority(voters);
             assert_eq!(found, named.map(|names| format!("disk is almost full on {names}")), "{voters:?}");
         }
     }

@@ -15,7 +15,7 @@ use quorate_raft::PeerMessage;
 use quorate_raft::lease::LEASE_MS;
 use quorate_raft::messages::MessageKind;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::sync::Notify;
 
@@ -37,6 +37,8 @@ pub struct Abreast {
     silent_until: AtomicU64,
     /// How often something was heard after a break.
     returns: AtomicU64,
+    /// Others may have decided something while the log of this node had no room, and no question was answered since.
+    lacks: AtomicBool,
     /// Somebody goes by what may be old.
     wanted: Notify,
 }
@@ -92,6 +94,7 @@ impl Abreast {
     fn learned(&self, asked: u64) {
         self.unbroken.fetch_max(asked.max(1), Ordering::AcqRel);
         self.silent_until.store(0, Ordering::Release);
+        self.lacks.store(false, Ordering::Release);
     }
     /// How often something was heard after a break.
     fn returns(&self) -> u64 {
@@ -117,18 +120,27 @@ pub async fn learn(context: &NodeContext) -> Result<()> {
     Ok(())
 }
 
-/// Whether this node may lack what the meta group has decided, and cannot learn of it: its log has no room, while those of a majority have,
-/// and the last question came to nothing. One whose group stands still for an entry goes on with what it knows: all nodes may have met
-/// that, and so does one of many without room, for nothing can be decided then. Cost: an atomic load while questions are answered.
+/// Whether this node may lack what the meta group has decided, and cannot learn of it: its log has no room, while those of a majority have
+/// or had since then, and the last question came to nothing. One whose group stands still for an entry goes on with what it knows: all
+/// nodes may have met that, and so does one of a majority that has no room, for nothing is decided then. Cost: an atomic load while
+/// questions are answered.
 pub fn is_behind(context: &NodeContext) -> bool {
-    let has_no_room = |group: Arc<Group>| {
-        let (disk, voters) = (context.disk(), &group.raft.membership().voters);
-        !group.is_led_here()
-            && !group.halt.is_set()
-            && disk.admit(Purpose::Remove).is_err()
-            && disk.without_majority(voters).is_none()
+    let (disk, abreast) = (context.disk(), context.abreast());
+    let is_stuck = |group: &Arc<Group>| {
+        !group.is_led_here() && !group.halt.is_set() && disk.admit(Purpose::Remove).is_err()
     };
-    !context.abreast().asks(steady_ms()) && context.groups().meta().is_ok_and(has_no_room)
+    if abreast.asks(steady_ms()) {
+        return false;
+    }
+    let Some(group) = context.groups().meta().ok().filter(is_stuck) else { return false };
+    let own = (context.self_id(), "this node");
+    match disk.full_majority(own, &group.raft.membership().voters, Purpose::Remove) {
+        Some(_) => abreast.lacks.load(Ordering::Acquire),
+        None => {
+            abreast.lacks.store(true, Ordering::Release);
+            true
+        }
+    }
 }
 
 /// Whether nobody can have been told of a change of the catalogue that this node does not know, nor any be a second old. Cost: an

@@ -157,6 +157,13 @@ impl Proposer {
                     tokio::time::sleep(LEADER_LOOK).await;
                 }
                 Err(Attempt::NotLeader(_)) if Instant::now() >= leader_by => break,
+                // without room nobody is voted for
+                Err(Attempt::NotLeader(None))
+                    if Instant::now() >= room_by
+                        && self.full_majority(&self.voters(group), purpose).is_some() =>
+                {
+                    break;
+                }
                 Err(Attempt::NotLeader(next)) => {
                     let is_new = next.is_some_and(|next| self.note_leader(group, next));
                     if !is_new {
@@ -187,12 +194,11 @@ impl Proposer {
     }
     /// Whether no other node can take the write either, whoever leads.
     fn is_no_way_around(&self, group: GroupId, purpose: Purpose) -> bool {
-        let is_short = || self.full_majority(&self.voters(group)).is_some();
-        self.is_alone() || purpose == Purpose::Add && is_short()
+        self.is_alone() || self.full_majority(&self.voters(group), purpose).is_some()
     }
     /// Says which voters have no room, this node included, when those with room are no majority.
-    fn full_majority(&self, voters: &[u64]) -> Option<String> {
-        self.disk.full_majority((self.self_id, &self.own_name()), voters)
+    fn full_majority(&self, voters: &[u64], purpose: Purpose) -> Option<String> {
+        self.disk.full_majority((self.self_id, &self.own_name()), voters, purpose)
     }
     /// The voters of a group, as far as this node knows.
     fn voters(&self, group: GroupId) -> Vec<u64> {
@@ -205,7 +211,7 @@ impl Proposer {
     }
     /// What a caller hears, with the nodes without room when that may be why.
     fn with_full_disks(&self, text: String, voters: &[u64]) -> String {
-        match self.full_majority(voters) {
+        match self.full_majority(voters, Purpose::Add) {
             Some(full) => format!("{text}; {full}"),
             None => text,
         }

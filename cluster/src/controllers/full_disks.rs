@@ -29,5 +29,5 @@ pub async fn look_if_full(context: &NodeContext) {
 /// vote can be written down: without this leader the group might have none, and reads no lease.
 pub fn is_short_everywhere(context: &NodeContext, voters: &[u64]) -> bool {
     let is_full = context.disk().admit(Purpose::Add).is_err();
-    is_full && context.disk().full_majority((context.self_id(), "this node"), voters).is_some()
+    is_full && context.disk().full_majority((context.self_id(), "this node"), voters, Purpose::Add).is_some()
 }

@@ -21,6 +21,7 @@ pub use replace::replace;
 pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::context::NodeContext;
+use crate::disk::FullDisk;
 use crate::context::each_node::{Answers, ask_each, ask_one, others};
 use crate::meta::{MetaState, NodeRow};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
@@ -44,7 +45,8 @@ pub async fn look_at_disks(context: &NodeContext) {
     let meta = context.meta();
     let reports = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in).await;
     let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
-        report.is_ok_and(|report| report.has_full_disk).then(|| (id, name_of(&meta, id)))
+        let report = report.ok().filter(|report| report.has_full_disk)?;
+        Some((id, FullDisk { name: name_of(&meta, id), is_to_the_brim: report.is_full_to_the_brim }))
     };
     context.disk().note_full_elsewhere(reports.into_iter().filter_map(is_full).collect());
 }

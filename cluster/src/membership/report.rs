@@ -41,6 +41,8 @@ pub struct NodeReport {
     pub warnings: Vec<String>,
     /// Whether its disk is too full for another write.
     pub has_full_disk: bool,
+    /// Whether it is too full for anything, so that the log stands still. Nodes of earlier programs do not say so.
+    pub is_full_to_the_brim: bool,
     /// The searches it was asked for.
     pub queries: QueryFigures,
     /// Panics since it started: defects that were contained.
@@ -203,6 +205,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
         writes: health.writes,
         warnings: health.warnings,
         has_full_disk: context.disk().admit(Purpose::Add).is_err(),
+        is_full_to_the_brim: context.disk().admit(Purpose::Remove).is_err(),
         queries: context.traffic().figures(),
         panics: panics::count(),
         findings: context.integrity().findings(),

@@ -85,7 +85,7 @@ pub fn of(context: &NodeContext) -> Health {
 fn full_elsewhere(context: &NodeContext, local: &[std::sync::Arc<Group>]) -> Vec<String> {
     let mut short = BTreeMap::<String, Vec<GroupId>>::new();
     for group in local {
-        if let Some(full) = context.disk().without_majority(&group.raft.membership().voters) {
+        if let Some(full) = context.disk().without_majority(&group.raft.membership().voters, Purpose::Add) {
             short.entry(full).or_default().push(group.id);
         }
     }
