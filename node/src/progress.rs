@@ -37,12 +37,14 @@ enum What {
     AwaitingRebuild,
     /// The same, of an earlier process. They come first; the log indices of what is replayed may be smaller.
     Resumed,
+    /// Nothing of the shard's own: something that is there already, and counts as visible once what came before it is.
+    Behind,
 }
 impl What {
     fn awaits_rebuild(self) -> bool {
         match self {
             What::AwaitingRebuild | What::Resumed => true,
-            What::Records | What::Settings => false,
+            What::Records | What::Settings | What::Behind => false,
         }
     }
 }
@@ -59,6 +61,16 @@ impl Progress {
     pub fn enqueue_settings(&self, log_index: u64) -> u64 {
         self.state.lock().enqueue(log_index, What::Settings)
     }
+    /// Notes a change at `log_index` that reads see already: as a command it is visible no sooner than those before it, so that who
+    /// waits for the last one of several has waited for all. Settings that await a rebuild are not waited for.
+    pub fn follow(&self, log_index: u64) {
+        let mut state = self.state.lock();
+        let is_work = |waiting: &Waiting| matches!(waiting.what, What::Records | What::Settings);
+        if state.not_visible.iter().any(is_work) {
+            let ticket = state.last_ticket;
+            state.not_visible.push_back(Waiting { ticket, log_index, what: What::Behind });
+        }
+    }
     /// Notes settings that an earlier process has applied and whose rebuild it has not ended.
     pub fn resume_awaiting_rebuild(&self, log_index: u64) {
         let mut state = self.state.lock();
@@ -69,9 +81,12 @@ impl Progress {
     /// The settings with this ticket become visible with [`Self::rebuild_ended`] only.
     pub fn await_rebuild(&self, ticket: u64) {
         let mut state = self.state.lock();
-        if let Ok(at) = state.not_visible.binary_search_by_key(&ticket, |waiting| waiting.ticket) {
-            state.not_visible[at].what = What::AwaitingRebuild;
+        // what only follows it has the same ticket
+        let at = state.not_visible.partition_point(|waiting| waiting.ticket < ticket);
+        if let Some(waiting) = state.not_visible.get_mut(at).filter(|waiting| waiting.ticket == ticket) {
+            waiting.what = What::AwaitingRebuild;
         }
+        state.drop_first_behind();
     }
     /// The settings that awaited a rebuild are visible to reads.
     pub fn rebuild_ended(&self) {
@@ -85,7 +100,8 @@ impl Progress {
     /// Log indices of settings that are not visible: what awaits a rebuild in a later process, too, when the files are not rebuilt.
     pub fn settings_waiting(&self) -> Vec<u64> {
         let state = self.state.lock();
-        let settings = state.not_visible.iter().rev().filter(|waiting| waiting.what != What::Records);
+        let is_settings = |waiting: &&Waiting| !matches!(waiting.what, What::Records | What::Behind);
+        let settings = state.not_visible.iter().rev().filter(is_settings);
         let mut newest: Vec<u64> = settings.take(AWAITING_KEPT).map(|waiting| waiting.log_index).collect();
         newest.reverse();
         newest
@@ -103,6 +119,7 @@ impl Progress {
         for waiting in waiting.into_iter().rev() {
             state.not_visible.push_front(waiting);
         }
+        state.drop_first_behind();
     }
     /// Everything through `ticket` and through `log_index` is durable in segment files.
     ///
@@ -170,6 +187,18 @@ impl State {
         let of_command = move |waiting: &&Waiting| waiting.log_index == log_index;
         resumed.filter(of_command).chain(self.not_visible.range(from..).take_while(of_command))
     }
+    /// Drops what only followed work that is visible now.
+    fn drop_first_behind(&mut self) {
+        let is_work = |waiting: &Waiting| matches!(waiting.what, What::Records | What::Settings);
+        let end = self.not_visible.iter().position(is_work).unwrap_or(self.not_visible.len());
+        if self.not_visible.range(..end).any(|waiting| waiting.what == What::Behind) {
+            let mut at = 0;
+            self.not_visible.retain(|waiting| {
+                at += 1;
+                at > end || waiting.what != What::Behind
+            });
+        }
+    }
     fn is_awaited(&self) -> bool {
         let first = self.not_visible.iter().find(|waiting| !waiting.what.awaits_rebuild());
         first.is_some_and(|waiting| waiting.log_index <= self.awaited)
@@ -187,6 +216,36 @@ impl State {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_follows_is_visible_with_what_came_before_it() {
+        let progress = Progress::default();
+        progress.follow(1);
+        assert!(progress.is_visible(1) && progress.pending() == 0, "nothing came before it");
+        let (first, second) = (progress.enqueue(2), progress.enqueue(3));
+        progress.follow(4);
+        let settings = progress.enqueue_settings(5);
+        progress.follow(6);
+        let third = progress.enqueue(7);
+        assert_eq!((progress.pending(), progress.settings_waiting()), (6, vec![5]));
+        progress.made_visible(first);
+        assert!(!progress.is_visible(4) && !progress.records_are_visible(4));
+        progress.made_visible(second);
+        assert!(progress.is_visible(4) && !progress.is_visible(6));
+        assert!(progress.wait_for(6) && progress.is_awaited(), "who waits for it waits for what is before it");
+        // it does not wait for files that are rebuilt
+        progress.await_rebuild(settings);
+        assert!(progress.is_visible(6) && !progress.is_visible(5));
+        progress.follow(8);
+        assert_eq!(progress.records_visible_through(), Some(6));
+        progress.made_visible(third);
+        assert!(progress.is_visible(8) && !progress.is_visible(5));
+        progress.follow(9);
+        assert!(progress.is_visible(9));
+        assert_eq!(progress.durable_through(), Some(1), "nothing of it has to become durable in files");
+        progress.rebuild_ended();
+        assert_eq!((progress.pending(), progress.visible_through()), (0, None));
+    }
 
     #[test]
     fn marks_move_forward_only_as_far_as_is_true() {

@@ -59,7 +59,11 @@ async fn answer(call: &Call<'_>, mut members: Map<String, Value>, text: Option<S
         }
     };
     let mut asked = SearchRequest::of_members(call, members).await?;
-    asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX);
+    if *asked.params.hits_per_page.get_or_insert(limits::HITS_PER_PAGE_MAX) == 0 {
+        // such a page has no end to go on from: it would look like an empty index
+        let form = format!("integer between 1 and {}", limits::HITS_PER_PAGE_MAX);
+        return Err(Error::parameter("hitsPerPage", &form));
+    }
     let presentation = Presentation::new(&mut asked);
     page(call, &index, asked, presentation, at).await
 }

@@ -65,12 +65,12 @@ pub fn multi_batch_body(tasks: &BTreeMap<IndexName, TaskId>, object_ids: &[Strin
     out
 }
 
-/// The state of a task (C§14).
-pub fn task_body(published: bool) -> &'static [u8] {
-    if published {
-        br#"{"status":"published","pendingTask":false}"#
-    } else {
-        br#"{"status":"notPublished","pendingTask":true}"#
+/// The state of a task, and whether its index has others that are not published (C§14).
+pub fn task_body(is_published: bool, has_others: bool) -> &'static [u8] {
+    match (is_published, has_others) {
+        (true, false) => br#"{"status":"published","pendingTask":false}"#,
+        (true, true) => br#"{"status":"published","pendingTask":true}"#,
+        (false, _) => br#"{"status":"notPublished","pendingTask":true}"#,
     }
 }
 

@@ -4,6 +4,7 @@ use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::proposer::Accepted;
+use crate::context::silence;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
@@ -14,6 +15,7 @@ use crate::write::copies::{self, Filling};
 use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
 use crate::write::{check_files, index_for_write};
+use futures_util::future::join_all;
 use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
@@ -48,6 +50,38 @@ fn check_independent(row: Option<&IndexRow>, name: &IndexName, operation: &str) 
     }
 }
 
+/// For how long a move waits until the records of its source are seen.
+const MOVE_SHOWN: Duration = Duration::from_secs(10);
+
+/// Waits until reads see every write to an index that was answered before, in all its partitions that can be reached: else the name
+/// that it is moved to would show a part of its records for a moment. Returns a task that is published when they do, if
+/// [`MOVE_SHOWN`] was not enough. Errors: the index may not be moved there.
+async fn until_all_shown(
+    context: &NodeContext,
+    source: &IndexName,
+    destination: &IndexName,
+) -> Result<Option<TaskId>> {
+    let meta = context.meta();
+    let Some(row) = meta.catalogue.get(source).filter(|_| source != destination) else { return Ok(None) };
+    check_independent(Some(row), source, "move")?;
+    check_independent(meta.catalogue.get(destination), destination, "move to")?;
+    check_files(context, source, row)?;
+    let until = Instant::now() + MOVE_SHOWN;
+    let shown = async |row: &IndexRow| {
+        let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
+        let proposed = context.proposer().propose_index(row.group, nothing, Purpose::Add, until).await;
+        let task = proposed?.task_id;
+        let is_shown = tasks::until_published(context, task, until).await;
+        Ok::<_, Error>((!is_shown).then_some(task))
+    };
+    let others = meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name).cloned());
+    let others: Vec<IndexRow> = others.filter(|row| !silence::is_out_of_reach(context, row.group)).collect();
+    let of_others = join_all(others.iter().map(&shown));
+    // a partition that cannot be asked keeps nobody from moving
+    let (own, _of_others) = tokio::join!(shown(row), of_others);
+    own
+}
+
 /// Renames `source` over `destination`, which keeps its replicas: they are filled with the new records. Those of the
 /// source stay linked, too. A missing source is no error.
 pub async fn move_index(
@@ -57,6 +91,7 @@ pub async fn move_index(
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     look_again(context, source, destination).await;
+    let still_to_come = until_all_shown(context, source, destination).await?;
     let announcing = context.janitor().announcing().await;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(context, source), row_of(context, destination));
@@ -94,7 +129,7 @@ pub async fn move_index(
         context.janitor().wake();
         tasks::until_known(context, deadline).await?;
         metrics::accepted("move");
-        accepted.task_id = prepared.rebuilt().unwrap_or(accepted.task_id);
+        accepted.task_id = prepared.rebuilt().or(still_to_come).unwrap_or(accepted.task_id);
         return Ok(accepted);
     }
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))

@@ -46,15 +46,23 @@ pub async fn is_published(context: &NodeContext, task: TaskId) -> bool {
 /// Errors: `Unavailable` at the deadline; what was decided stays so.
 pub async fn until_known(context: &NodeContext, deadline: Instant) -> Result<()> {
     let known = *context.groups().meta()?.applied.borrow();
+    match until_published(context, TaskId::new(GroupId::META, known), deadline).await {
+        true => Ok(()),
+        false => Err(Error::unavailable("it is done, but not every node has heard of it in time")),
+    }
+}
+
+/// Waits until a task is published. Returns whether it is, at the deadline at the latest.
+pub async fn until_published(context: &NodeContext, task: TaskId, deadline: Instant) -> bool {
     let mut pause = KNOWN_INTERVAL;
-    while !is_published(context, TaskId::new(GroupId::META, known)).await {
+    while !is_published(context, task).await {
         if Instant::now() >= deadline {
-            return Err(Error::unavailable("it is done, but not every node has heard of it in time"));
+            return false;
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(KNOWN_INTERVAL_MAX);
     }
-    Ok(())
+    true
 }
 
 /// Waits until reads see what a command did; settings that take longer than `patience` to come into force are waited for no

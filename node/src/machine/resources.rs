@@ -70,6 +70,7 @@ impl PlacementMachine {
             self.changes.put(rows::document(index, kind_byte(kind), &object_id), document);
         }
         state.publish_resources(after);
+        state.progress.follow(at.index);
         Ok(())
     }
 
@@ -87,6 +88,7 @@ impl PlacementMachine {
             self.changes.delete(rows::document(index, kind_byte(kind), object_id));
             state.publish_resources(before.without(kind, object_id));
         }
+        state.progress.follow(at.index);
         Ok(())
     }
 
