@@ -290,14 +290,15 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
         .shutdown_timeout(options.drain_s)
         .disable_signals();
     let mut take = |listener, address, tls| -> io::Result<SocketAddr> {
-        let socket = bind(address)?;
+        let socket = bind(address).map_err(|e| io::Error::new(e.kind(), format!("{address}: {e}")))?;
         let bound = socket.local_addr()?;
         let front = Front { listener, tls, doorman: doorman.clone() };
         let builder = std::mem::take(&mut http);
         http = listen(builder, socket, front, shared.clone())?;
         Ok(bound)
     };
-    let address = take(Listener::Everything, options.listen, None)?;
+    let of_option = |e: io::Error| io::Error::new(e.kind(), format!("listen: {e}"));
+    let address = take(Listener::Everything, options.listen, None).map_err(of_option)?;
     let mut split = Vec::with_capacity(options.split.len());
     for &(listener, address) in &options.split {
         let cannot = |e: io::Error| io::Error::new(e.kind(), format!("{}: {e}", listener.option()));

@@ -6,11 +6,13 @@ use anyhow::Result;
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// Prints one line for `/livez` and one for `/readyz` with the reasons; exit code 0 when both are fine.
-pub fn run(values: &Values) -> Result<ExitCode> {
+/// Prints one line for `/livez` and one for `/readyz` with the reasons; exit code 0 when both are fine. `with_writes`: the node has to
+/// take writes for that, too.
+pub fn run(values: &Values, with_writes: bool) -> Result<ExitCode> {
     let client = Client::find(values, Credentials::Unneeded)?;
     let mut code = ExitCode::SUCCESS;
-    for (name, path) in [("alive", "/livez"), ("ready", "/readyz")] {
+    let ready = if with_writes { "/readyz?writes=true" } else { "/readyz" };
+    for (name, path) in [("alive", "/livez"), ("ready", ready)] {
         let answer = client.get(path)?;
         let verdict = if answer.status == 200 { "yes" } else { "no" };
         println!("{name}: {verdict}{}", detail(&answer.body));
@@ -24,8 +26,16 @@ pub fn run(values: &Values) -> Result<ExitCode> {
 
 /// Every reason in the answer, whatever its place.
 fn detail(body: &Value) -> String {
-    let mut reasons = Vec::new();
-    collect(body, &mut reasons);
+    let mut all = Vec::new();
+    collect(body, &mut all);
+    let mut reasons: Vec<String> = vec![];
+    // one may stand against reads and against writes, and be a part of the message
+    all.sort_by_key(|reason| std::cmp::Reverse(reason.len()));
+    for reason in all {
+        if !reasons.iter().any(|told| told.contains(&reason)) {
+            reasons.push(reason);
+        }
+    }
     match reasons.is_empty() {
         true => String::new(),
         false => format!(" ({})", reasons.join("; ")),
@@ -66,6 +76,8 @@ mod tests {
         check(Value::Null, "");
         check(serde_json::json!({"status": "ok"}), "");
         check(serde_json::json!({"reads": [], "writes": ["disk is almost full"]}), " (disk is almost full)");
-        check(serde_json::json!({"message": "starting", "reads": ["a"]}), " (starting; a)");
+        check(serde_json::json!({"message": "starting", "reads": ["b"]}), " (starting; b)");
+        let twice = serde_json::json!({"message": "not ready: full", "reads": ["full"], "writes": ["full"]});
+        check(twice, " (not ready: full)");
     }
 }

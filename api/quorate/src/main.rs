@@ -44,7 +44,7 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("serve", given)) => serve::run(&|| values(Audience::Server, given, &environment)),
         Some(("import", given)) => import::run(&values(Audience::Client, given, &environment)?, given),
         Some(("search", given)) => search::run(&values(Audience::Client, given, &environment)?, given),
-        Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?),
+        Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?, given.get_flag("writes")),
         Some(("keys", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of keys");
             keys::run(&values(Audience::Client, given, &environment)?, name, given)
@@ -106,6 +106,12 @@ fn command() -> Command {
         .subcommand(
             Command::new("health")
                 .about("Ask a node whether it can serve; exit code 0 when it can")
+                .arg(
+                    Arg::new("writes")
+                        .long("writes")
+                        .action(ArgAction::SetTrue)
+                        .help("Exit code 0 only when it takes writes, too"),
+                )
                 .args(flags(Audience::Client))
                 .after_help(secrets(Audience::Client)),
         )

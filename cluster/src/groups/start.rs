@@ -264,7 +264,7 @@ impl Starter {
         };
         let options = GroupOptions { applied: apply.taken(), voters, self_id, sink };
         let raft = match &*self.host.lock() {
-            Some(host) => host.start_group(id, options).map_err(|e| Error::internal(e.to_string()))?,
+            Some(host) => host.start_group(id, options).map_err(|e| unopened(&e, &self.layout))?,
             None => return Err(stopping()),
         };
         if raft.membership().voters == [self_id] && id != GroupId::META {
@@ -324,6 +324,14 @@ fn unopened(error: &RaftError, layout: &Layout) -> Error {
                 "{error}. Nothing was changed; quorate log inspect shows all of it. {advice}"
             ))
         }
+        RaftError::LogLost { .. } => Error::internal(format!(
+            "{error}. Put {} back as it was; where other nodes have everything, start this one with an empty folder, and give it its              place with quorate cluster replace",
+            layout.raft().display()
+        )),
+        RaftError::Identity { .. } => Error::internal(format!(
+            "{error}. Was the file node-id in {} lost, or the folder of another node copied? Put back the one that belongs to this log",
+            layout.root().display()
+        )),
         other => Error::internal(other.to_string()),
     }
 }

@@ -198,7 +198,11 @@ fn meet(
         also: of_cluster.join_token_also.as_deref().map(ClusterSecret::from_token).transpose()?,
         listener,
         version: PeerVersion::of_this_program(options.command_level),
-        installation: running.context.meta().installation.as_ref().map(|it| it.app_id.clone()),
+        // who is given another one is refused before it is a node there
+        installation: match &running.context.meta().installation {
+            Some(installation) => Some(installation.app_id.clone()),
+            None => options.app_id.clone(),
+        },
         limits: PeerLimits::default(),
     };
     let snapshots = running.starter.snapshots.store().clone();

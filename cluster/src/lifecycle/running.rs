@@ -37,6 +37,8 @@ const LOOK: Duration = Duration::from_secs(5);
 const VISIBLE_LOOK: Duration = Duration::from_millis(2);
 /// How long a start waits for a group that gets no further: it serves nothing before it does, and the others go on.
 const GROUP_STALL: Duration = Duration::from_secs(30);
+/// The same while what it writes fails again and again.
+const FAILING_STALL: Duration = Duration::from_secs(2);
 /// How long a group may take to close.
 const CLOSE: Duration = Duration::from_secs(120);
 
@@ -159,7 +161,7 @@ impl Running {
             if group.id == GroupId::META && stands > STALL {
                 return Err(Error::internal(format!("the meta group stopped at log index {applied}")));
             }
-            if group.halt.is_set() || group.id != GroupId::META && stands > GROUP_STALL {
+            if group.halt.is_set() || group.id != GroupId::META && stands > self.patience(group) {
                 tracing::warn!(
                     group = group.id.0,
                     applied,
@@ -175,6 +177,14 @@ impl Running {
         Ok(())
     }
 
+    /// How long nothing of a group may go on before others are served without it.
+    fn patience(&self, group: &Group) -> Duration {
+        match self.context.node().is_failing(group.id) {
+            // its disk is full, as a rule, and may stay so
+            true => FAILING_STALL,
+            false => GROUP_STALL,
+        }
+    }
     /// Waits until reads see what is applied. A shard that shows nothing new for long, because its files are damaged or are
     /// being rebuilt, does not keep the others from serving.
     async fn wait_visible(&self, group: &Group) {
@@ -184,7 +194,7 @@ impl Running {
             if visible >= self.context.node().applied(group.id) || group.halt.is_set() {
                 return;
             }
-            if standing.at(visible) > GROUP_STALL {
+            if standing.at(visible) > self.patience(group) {
                 tracing::warn!(
                     group = group.id.0,
                     visible,

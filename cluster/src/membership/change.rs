@@ -52,8 +52,8 @@ pub async fn undrain(context: &NodeContext, node: &str) -> Result<()> {
 
 /// Takes a node out for good: its number never comes back. `seen` is how the installation was just before.
 ///
-/// Errors: `NotFound`; `Invalid` when it is alive and not drained, or when groups would lose their majority, unless forced;
-/// `Invalid` for the last node of a cluster.
+/// Errors: `NotFound`; `Invalid` when it is alive and not drained, unless forced; `Invalid` when it answers and groups would be without
+/// a majority that does, and for the last node of a cluster.
 pub async fn remove(context: &NodeContext, seen: &Overview, node: &str, force: Force) -> Result<()> {
     let id = check_removal(&context.meta(), seen, node, force)?;
     set_state(context, id, NodeState::Removed).await
@@ -64,6 +64,7 @@ pub(super) fn check_removal(meta: &MetaState, seen: &Overview, node: &str, force
     let (id, row) = find(meta, node)?;
     check_present(row)?;
     check_not_last(meta, id, row, "removed")?;
+    check_majority(seen, &row.name)?;
     if force == Force::No {
         check_dispensable(seen, &row.name)?;
         check_gone(seen, &row.name)?;
@@ -171,8 +172,8 @@ pub(super) fn check_copies(seen: &Overview, name: &str, done: &str) -> Result<()
     };
     Err(Error::invalid(format!(
         "{name} cannot be {done} yet: without it there are too few full copies of {} (of the first there are {have}, and {need} \
-         are needed). Wait until the others have fetched theirs, or start those that are down: GET /admin/cluster counts the \
-         copies. Force it only when the data is lost anyway",
+         are needed). Wait until the others have fetched theirs, or start those that are down: quorate cluster status \
+         counts the copies. Force it only when the data is lost anyway",
         named
     )))
 }
@@ -225,6 +226,29 @@ pub(super) fn check_gone(seen: &Overview, name: &str) -> Result<()> {
         ))),
         _ => Ok(()),
     }
+}
+
+/// Whether the groups that a node votes in go on without it, which ceases to take part at once: the others that vote and answer have
+/// to be a majority. One that does not answer is missed already.
+pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
+    let goes_on = |group: &&GroupView| {
+        let answering = group.voters.iter().filter(|voter| *voter != name && is_reachable(seen, voter));
+        2 * answering.count() > group.voters.len()
+    };
+    let votes = |group: &&GroupView| group.voters.iter().any(|voter| voter == name);
+    let Some(group) = seen.groups.iter().filter(votes).find(|group| !goes_on(group)) else { return Ok(()) };
+    if !is_reachable(seen, name) {
+        return Ok(());
+    }
+    let silent: Vec<&str> = group.voters.iter().map(String::as_str).filter(|it| !is_reachable(seen, it)).collect();
+    let others = match silent.is_empty() {
+        true => "the others do not vote there yet: drain it, and wait until they do".to_owned(),
+        false => format!("{} does not answer: start it, or remove it first", silent.join(", ")),
+    };
+    Err(Error::invalid(format!(
+        "{name} cannot be removed, not by force either: without it group {} has no majority, for {others}",
+        group.id
+    )))
 }
 
 /// Whether all groups of a node have leaders, which alone know their members, and could take note that it is gone.
@@ -353,6 +377,21 @@ pub(super) mod tests {
         assert!(lacking.contains("(of the first there are 1, and 2 are needed)"), "{lacking}");
         let unled = seen(&["n1"], vec![group(7, &["n1", "n2", "n3"], None)]);
         assert!(text(&unled, "n2").is_some_and(|text| text.contains("without a leader (7)")));
+    }
+
+    #[test]
+    fn nobody_is_removed_by_force_who_makes_the_majority() {
+        let three = || vec![group(0, &["n1", "n2", "n3"], Some("n1")), group(1, &["n1", "n2", "n3"], Some("n3"))];
+        let text = |seen: &Overview| check_majority(seen, "n3").err().map(|e| e.message);
+        assert_eq!(text(&seen(&["n1", "n2", "n3"], three())), None);
+        assert_eq!(text(&seen(&["n1", "n2"], three())), None, "the others go on without it already");
+        assert_eq!(text(&seen(&["n1"], three())), None, "nothing is lost by it that is not lost");
+        let refused = text(&seen(&["n1", "n3"], three())).expect("n1 is no majority");
+        let silent = "group 0 has no majority, for n2 does not answer: start it, or remove it first";
+        assert!(refused.ends_with(silent), "{refused}");
+        let of_two = seen(&["n1", "n3"], vec![group(1, &["n3"], Some("n3"))]);
+        let refused = text(&of_two).expect("n1 only follows");
+        assert!(refused.ends_with("the others do not vote there yet: drain it, and wait until they do"), "{refused}");
     }
 
     #[test]

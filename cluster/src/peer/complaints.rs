@@ -35,10 +35,10 @@ pub struct Complaints {
 impl Complaints {
     /// Logs what is wrong with `who` as a warning, or for those who debug when it was logged in the last ten minutes.
     pub fn warn(&self, who: &str, about: About, what: &str) {
-        if self.is_new(who, about, what, Instant::now()) {
-            tracing::warn!(node = who, what, "the connection to a node fails");
-        } else {
-            tracing::debug!(node = who, what, "the connection to a node still fails as before");
+        match (self.is_new(who, about, what, Instant::now()), about) {
+            (true, About::Clock) => tracing::warn!(node = who, "{what}"),
+            (true, _) => tracing::warn!(node = who, what, "the connection to a node fails"),
+            (false, _) => tracing::debug!(node = who, what, "still as before"),
         }
     }
 

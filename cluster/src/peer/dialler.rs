@@ -40,7 +40,7 @@ const DRAIN: Duration = Duration::from_millis(200);
 /// Bytes that are passed over meanwhile: more than any handshake has.
 const DRAIN_BYTES_MAX: u64 = 64 << 10;
 /// A clock that is so far off is worth a warning; nothing depends on clocks for safety.
-const CLOCK_AHEAD_MS: u64 = 2_000;
+pub const CLOCK_AHEAD_MS: u64 = 2_000;
 
 /// Keeps the connection of a link: dials when something waits, again after failures, until the transport stops.
 pub async fn keep<L: Link>(local: Arc<Local>, peer: Arc<Peer>, link: impl Fn(&Peer) -> &L + Send) {

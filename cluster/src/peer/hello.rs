@@ -76,6 +76,11 @@ const LIFE: u16 = 1;
 /// What a node says to itself when it dialled one of its own addresses.
 pub const ITSELF: &str = "that is this node itself";
 
+/// What a node hears that does not belong to the installation any more.
+pub fn removed(node: NodeId) -> String {
+    format!("node {node} was removed from the installation")
+}
+
 impl Hello {
     /// The addition that says which start of its node it is.
     pub fn of_life(life: u64) -> (u16, Vec<u8>) {

@@ -27,6 +27,8 @@ mod tls;
 mod traffic;
 mod types;
 
+pub use dialler::CLOCK_AHEAD_MS;
+pub use hello::removed;
 pub use peers::Peers;
 pub use secret::{ClusterSecret, Derivation};
 pub use types::{

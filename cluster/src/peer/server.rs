@@ -5,7 +5,7 @@ use super::connection::{self, Connection, End, Side, Stream};
 use super::dialler::{self, clock_ahead_ms};
 use super::frame::{CONSENSUS_FRAME_BYTES_MAX, Frame, PART_FRAME_BYTES_MAX};
 use super::greetings::Greeting;
-use super::hello::{PREAMBLE, PREAMBLE_BYTES, Purpose};
+use super::hello::{self, PREAMBLE, PREAMBLE_BYTES, Purpose};
 use super::node::Local;
 use super::registry::{Peer, Registry, Threads};
 use super::serving::{Answers, ConsensusIn, Quiet, RequestsIn};
@@ -152,7 +152,7 @@ impl Server {
         } else if theirs.purpose != purpose.number() {
             Some("the greeting names another lane than the connection".into())
         } else if !self.local.handler.may_speak(theirs.node) {
-            Some(format!("node {} was removed from the installation", theirs.node))
+            Some(hello::removed(theirs.node))
         } else {
             own.objection(&theirs)
         };

@@ -5,6 +5,7 @@ use crate::context::abreast;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::meta::MetaState;
+use crate::peer::{self, CLOCK_AHEAD_MS, PeerStatus};
 use crate::read;
 use quorate_model::{GroupId, NodeId, limits};
 use quorate_raft::Role;
@@ -38,6 +39,13 @@ pub fn of(context: &NodeContext) -> Health {
         health.reads.push(reason.into());
         health.writes.push(reason.into());
     }
+    let removed = peer::removed(context.self_id());
+    let says_so = |peer: PeerStatus| peer.failure.is_some_and(|failure| failure.contains(&removed));
+    if context.peers().status().into_iter().any(says_so) {
+        let reason = "this node was removed from the installation: stop it; with an empty data folder it can join again";
+        health.reads.push(reason.into());
+        health.writes.push(reason.into());
+    }
     match context.disk().admit(Purpose::Add) {
         Ok(()) => health.warnings.extend(context.disk().warning()),
         Err(error) => health.writes.push(error.message),
@@ -60,6 +68,7 @@ pub fn of(context: &NodeContext) -> Health {
         health.reads.push(reason.clone());
         health.writes.push(reason);
     }
+    health.warnings.extend(apart(context, &meta));
     for finding in context.integrity().findings() {
         health.warnings.push(format!("group {}: {}", finding.group, finding.what));
     }
@@ -98,6 +107,19 @@ fn full_elsewhere(context: &NodeContext, local: &[std::sync::Arc<Group>]) -> Vec
 fn full_warning(context: &NodeContext) -> Option<String> {
     let full = context.disk().full_elsewhere();
     (!full.is_empty()).then(|| format!("disk is almost full on {}", full.join(", ")))
+}
+
+/// Says whose clocks are apart from that of this node.
+fn apart(context: &NodeContext, meta: &MetaState) -> Option<String> {
+    let apart = |peer: &PeerStatus| {
+        let ahead_ms = peer.clock_ahead_ms.filter(|ahead_ms| ahead_ms.unsigned_abs() > CLOCK_AHEAD_MS)?;
+        let name = &meta.nodes.get(&peer.node).filter(|row| row.is_present())?.name;
+        let side = if ahead_ms > 0 { "ahead of" } else { "behind" };
+        Some(format!("that of {name} is {} s {side} it", ahead_ms.unsigned_abs() / 1_000))
+    };
+    let apart: Vec<String> = context.peers().status().iter().filter_map(apart).collect();
+    let consequence = "keys and rules begin and end at other times there";
+    (!apart.is_empty()).then(|| format!("the clock of this node is not that of others: {}; {consequence}", apart.join(", ")))
 }
 
 /// The other nodes that can be reached.

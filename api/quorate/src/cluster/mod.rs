@@ -55,7 +55,7 @@ pub fn command(flags: impl Fn() -> Vec<Arg>, after_help: &str) -> Command {
         .subcommand(
             sub("remove", "Take a node out for good")
                 .arg(node())
-                .arg(force("Also when it is alive and not drained")),
+                .arg(force("Also when it is alive and not drained, unless groups would lose their majority")),
         )
         .subcommand(
             sub("replace", "Put a new node in the place of a dead one, which is taken out for good")
@@ -157,7 +157,7 @@ fn look(client: &Client) -> Result<Overview> {
     serde_json::from_value(answer).with_context(|| format!("{} is a node of another version", client.url))
 }
 
-/// Exit code 0 when everything is where it is wanted.
+/// Exit code 0 when everything is where it is wanted and every node takes all calls.
 fn status(client: &Client, as_json: bool) -> Result<ExitCode> {
     let overview = match as_json {
         true => {
@@ -171,7 +171,8 @@ fn status(client: &Client, as_json: bool) -> Result<ExitCode> {
             overview
         }
     };
-    Ok(if overview.is_settled { ExitCode::SUCCESS } else { ExitCode::from(2) })
+    let takes_all = overview.nodes.iter().all(|node| node.reads.is_empty() && node.writes.is_empty());
+    Ok(if overview.is_settled && takes_all { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
 fn tell(client: &Client, path: &str, body: &Value) -> Result<()> {

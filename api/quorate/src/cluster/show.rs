@@ -158,7 +158,11 @@ fn actors(nodes: &[NodeView]) -> String {
 }
 
 fn waits(overview: &Overview) -> String {
-    let mut text = String::from("Everything is where it is wanted.\n");
+    let refuses = overview.nodes.iter().any(|node| !node.reads.is_empty() || !node.writes.is_empty());
+    let mut text = String::from(match refuses {
+        true => "Everything is where it is wanted, but not all calls are taken:\n",
+        false => "Everything is where it is wanted.\n",
+    });
     if !overview.is_settled {
         text = String::from("Not as it should be yet:\n");
         for wait in overview.waits.iter().take(WAITS_SHOWN) {
@@ -280,6 +284,7 @@ mod tests {
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
         let mut full = settled;
         full.nodes[0].writes.push("disk is almost full".to_owned());
-        assert!(status(&full).ends_with("Everything is where it is wanted.\n  n1: disk is almost full\n"));
+        let said = "Everything is where it is wanted, but not all calls are taken:\n  n1: disk is almost full\n";
+        assert!(status(&full).ends_with(said));
     }
 }

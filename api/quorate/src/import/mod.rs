@@ -1,7 +1,9 @@
 //! How does a file get into an index? `quorate import INDEX FILE`: batches, retries, resumption, published at the end.
 
 mod batch;
+mod progress;
 pub mod source;
+mod spooled;
 pub mod state;
 
 use crate::client::{Answer, Client, Credentials, Encoding, segment};
@@ -9,11 +11,11 @@ use crate::config::Values;
 use anyhow::{Context, Result, bail};
 use batch::{Batch, Batches, Shape};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use progress::Progress;
 use serde_json::Value;
 use source::{Form, Source};
+use spooled::Spooled;
 use state::{Done, Identity, StateFile};
-use std::io::IsTerminal;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -35,10 +37,11 @@ pub fn command() -> Command {
         .long_about(
             "Load a file of records into an index: JSON lines, a JSON array, or CSV with a header line; .gz is \
              decompressed. Records replace those of the same objectID. An interrupted import goes on where it \
-             stopped when the same command runs again. Exit code 0 means that every record can be found.",
+             stopped when the same command runs again. A node that is away or has no room is asked again for two \
+             minutes. Exit code 0 means that every record can be found.",
         )
         .arg(Arg::new("index").value_name("INDEX").required(true).help("Name of the index; made when missing"))
-        .arg(Arg::new("file").value_name("FILE").required(true).help("File to load"))
+        .arg(Arg::new("file").value_name("FILE").required(true).help("File to load; - is standard input, which is copied first"))
         .arg(
             Arg::new("format")
                 .long("format")
@@ -68,7 +71,8 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     let client = Client::find(values, Credentials::Required)?;
     let index: &String = given.get_one("index").expect("clap requires it");
     let file: &String = given.get_one("file").expect("clap requires it");
-    let file = Path::new(file);
+    let spooled = Spooled::of(Path::new(file))?;
+    let file = spooled.as_ref().map_or(Path::new(file), Spooled::path);
     let form = given.get_one::<String>("format").map(|name| match name.as_str() {
         "jsonl" => Form::JsonLines,
         "json" => Form::JsonArray,
@@ -92,29 +96,33 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         eprintln!("going on after {skip} records that were sent before (--restart starts again)");
     }
     let source = Source::open(file, form)?;
-    let bar = bar(&identity, start.as_ref());
+    let progress = Progress::new(identity.bytes(), start.as_ref());
     let mut import = Import {
         client: &client,
         path: format!("/1/indexes/{}/batch", segment(index)),
         state: &state,
         done: start.unwrap_or(Done { identity, shape: shape_text, records: 0, file_bytes: 0, task_id: 0 }),
-        bar: &bar,
+        progress: &progress,
     };
     let begun = Instant::now();
     let sent = import.send_all(source, shape, skip);
     if let Err(error) = sent {
-        bar.abandon();
+        progress.ends(false);
         let records = import.done.records;
+        if spooled.is_some() {
+            state.remove();
+            return Err(error.context(format!("stopped after {records} records")));
+        }
         return Err(
             error.context(format!("stopped after {records} records, the same command goes on from there"))
         );
     }
     let done = import.done.clone();
     if done.records > 0 {
-        bar.set_message("waiting until all can be found");
-        wait_published(&client, index, done.task_id)?;
+        progress.waits();
+        wait_published(&client, index, &done, &progress)?;
     }
-    bar.finish_and_clear();
+    progress.ends(true);
     state.remove();
     let seconds = begun.elapsed().as_secs_f64().max(0.001);
     let records = done.records - skip;
@@ -128,7 +136,7 @@ struct Import<'a> {
     path: String,
     state: &'a StateFile,
     done: Done,
-    bar: &'a ProgressBar,
+    progress: &'a Progress,
 }
 
 impl Import<'_> {
@@ -166,8 +174,7 @@ impl Import<'_> {
             self.done.file_bytes = batch.file_bytes_done;
             self.done.task_id = task_id;
             self.state.save(&self.done)?;
-            self.bar.set_position(batch.file_bytes_done);
-            self.bar.set_message(format!("{} records", self.done.records));
+            self.progress.reached(&self.done);
         }
         Ok(())
     }
@@ -192,7 +199,7 @@ impl Import<'_> {
             if begun.elapsed() + pause > RETRY {
                 return Err(failed);
             }
-            self.bar.set_message(format!("{} records, trying again: {failed}", self.done.records));
+            self.progress.fails(&self.done, &failed);
             std::thread::sleep(pause);
             pause = (pause * 2).min(PAUSE_MAX);
         }
@@ -207,9 +214,10 @@ fn index_exists(client: &Client, index: &str) -> bool {
     client.get(&format!("/1/indexes/{}/settings", segment(index))).is_ok_and(|answer| answer.status == 200)
 }
 
-fn wait_published(client: &Client, index: &str, task_id: u64) -> Result<()> {
+fn wait_published(client: &Client, index: &str, done: &Done, progress: &Progress) -> Result<()> {
+    let task_id = done.task_id;
     let path = format!("/1/indexes/{}/task/{task_id}", segment(index));
-    let begun = Instant::now();
+    let (begun, mut answered) = (Instant::now(), Instant::now());
     let mut pause = PAUSE_FIRST;
     loop {
         let failed = match client.get(&path) {
@@ -220,28 +228,19 @@ fn wait_published(client: &Client, index: &str, task_id: u64) -> Result<()> {
             },
             Err(error) => Some(format!("{error:#}")),
         };
-        if begun.elapsed() > PUBLISH {
+        match &failed {
+            Some(why) => progress.fails(done, why),
+            None => answered = Instant::now(),
+        }
+        let waited = [answered.elapsed().checked_sub(RETRY), begun.elapsed().checked_sub(PUBLISH)];
+        if waited.iter().any(Option::is_some) {
             let why = failed.unwrap_or_else(|| "it is still being indexed".to_owned());
             bail!(
                 "all records are stored, but task {task_id} is not published after {} s: {why}",
-                PUBLISH.as_secs()
+                begun.elapsed().as_secs()
             );
         }
         std::thread::sleep(pause);
         pause = (pause * 2).min(PAUSE_MAX / 4);
     }
-}
-
-fn bar(identity: &Identity, start: Option<&Done>) -> ProgressBar {
-    let target = match std::io::stderr().is_terminal() {
-        true => ProgressDrawTarget::stderr(),
-        false => ProgressDrawTarget::hidden(),
-    };
-    let style =
-        ProgressStyle::with_template("{bar:30} {percent:>3}%  {decimal_bytes_per_sec}  {eta} left  {msg}")
-            .expect("the template is a constant");
-    let bar = ProgressBar::with_draw_target(Some(identity.bytes()), target).with_style(style);
-    bar.set_position(start.map_or(0, |done| done.file_bytes));
-    bar.reset_eta();
-    bar
 }

@@ -169,7 +169,8 @@ async fn ask_around(peers: &Peers, node: NodeId, joining: &Joining, seekers: &Se
                 other => {
                     round.in_doubt();
                     if number % LOG_ROUNDS == 0 {
-                        let other_waits = matches!(other, Ok(Some(PeerAnswer::Failed { .. })));
+                        let other_waits =
+                            matches!(other, Ok(Some(PeerAnswer::Failed { .. })) | Err(PeerError::Refused(_)));
                         let reason = match other {
                             Err(error) => error.to_string(),
                             Ok(Some(PeerAnswer::Failed { message, .. })) => message,
