@@ -338,9 +338,8 @@ mod tests {
         assert!(alone.starts_with("disk is almost full on n1: ") && alone.ends_with(" MB"), "{alone}");
         let majority = |voters: &[u64]| guard.full_majority((NodeId(1), "n1"), voters, Purpose::Add);
         assert_eq!(majority(&[1, 2, 3]), None, "the other two have room");
-        let disk = |(id, name): (u64, &str)| {
-            (NodeId(id), FullDisk { name: name.to_owned(), is_to_the_brim: false })
-        };
+        let disk =
+            |(id, name): (u64, &str)| (NodeId(id), FullDisk { name: name.to_owned(), is_to_the_brim: false });
         guard.note_full_elsewhere([(2, "n2"), (9, "n9")].map(disk).into());
         let both = refused(&guard).message;
         assert!(both.starts_with("disk is almost full on n1: ") && both.ends_with("; also on n2"), "{both}");

@@ -3,11 +3,12 @@
 use crate::error::{Error, Result};
 use crate::node::Node;
 use quorate_insights::store::{EventStore, files_of};
-use quorate_model::GroupId;
+use quorate_model::{Event, GroupId};
 use quorate_store::files::Files;
 use quorate_store::layout::Layout;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A file of events that does not read as it was written.
 #[derive(Debug)]
@@ -46,6 +47,17 @@ pub fn accept_lost_events(
         all.extend(lost.iter().map(|lost| UnreadableEvents { error: lost.error().into(), rows: lost.rows }));
     }
     Ok(all)
+}
+
+/// Adds events to an earlier copy of a folder of events as of the last entry that the folder has, as a defect would: nothing but their
+/// contents tells the two apart then. For tests of what finds that.
+#[doc(hidden)]
+pub fn plant_events(files: Arc<dyn Files>, folder: &Path, earlier: &Path, events: &[Event]) -> Result<()> {
+    let through = EventStore::open(files.clone(), folder)?.kept().through;
+    let mut store = EventStore::open(files, earlier)?;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
+    store.append(through, now, events);
+    Ok(store.seal()?)
 }
 
 impl Node {

@@ -39,7 +39,7 @@ mod writers;
 pub use dictionaries::{SharedDictionaries, Told};
 pub use digest::{IndexDigest, PinnedIndex, verify_file};
 pub use error::{Error, Error as NodeError, Result};
-pub use event_checks::{UnreadableEvents, accept_lost_events, event_files};
+pub use event_checks::{UnreadableEvents, accept_lost_events, event_files, plant_events};
 pub use event_digest::{EventsDigest, EventsPin, RowsDigest};
 pub use events::{Arrived, EventFigures, Forgets, ForgottenUsers, GroupEvents, NamedSearch};
 pub use halt::{Halt, Left};

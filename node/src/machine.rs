@@ -222,7 +222,9 @@ impl PlacementMachine {
         }
         self.keep_emptied();
         let durable = self.durable_through();
-        self.keep_events();
+        if let Some(kept) = self.events.take_kept() {
+            kept_events::keep(kept, &mut self.changes);
+        }
         let mut batch = std::mem::take(&mut self.changes);
         batch.put([rows::REPLAY], codec::encode(&durable));
         batch.set_applied_index(self.applied);

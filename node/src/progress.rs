@@ -232,7 +232,10 @@ mod tests {
         assert!(!progress.is_visible(4) && !progress.records_are_visible(4));
         progress.made_visible(second);
         assert!(progress.is_visible(4) && !progress.is_visible(6));
-        assert!(progress.wait_for(6) && progress.is_awaited(), "who waits for it waits for what is before it");
+        assert!(
+            progress.wait_for(6) && progress.is_awaited(),
+            "who waits for it waits for what is before it"
+        );
         // it does not wait for files that are rebuilt
         progress.await_rebuild(settings);
         assert!(progress.is_visible(6) && !progress.is_visible(5));

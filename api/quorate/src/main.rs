@@ -44,7 +44,9 @@ fn run(matches: &ArgMatches) -> Result<ExitCode> {
         Some(("serve", given)) => serve::run(&|| values(Audience::Server, given, &environment)),
         Some(("import", given)) => import::run(&values(Audience::Client, given, &environment)?, given),
         Some(("search", given)) => search::run(&values(Audience::Client, given, &environment)?, given),
-        Some(("health", given)) => health::run(&values(Audience::Client, given, &environment)?, given.get_flag("writes")),
+        Some(("health", given)) => {
+            health::run(&values(Audience::Client, given, &environment)?, given.get_flag("writes"))
+        }
         Some(("keys", given)) => {
             let (name, given) = given.subcommand().expect("clap requires a command of keys");
             keys::run(&values(Audience::Client, given, &environment)?, name, given)

@@ -106,8 +106,7 @@ async fn run_server(
     let https_only = values.is_on("https-only");
     let following = encrypted.as_ref().map(|it| actix_rt::spawn(it.tls.clone().follow()));
     let options = ServerOptions { split, connections_max, encrypted, https_only, ..server };
-    let bound = quorate_api::server(options)
-        .context("cannot listen")?;
+    let bound = quorate_api::server(options).context("cannot listen")?;
     let address = bound.address;
     let handle = bound.server.handle();
     let mut running = actix_rt::spawn(bound.server);

@@ -21,8 +21,8 @@ pub use replace::replace;
 pub use report::{CopyReport, MemberRole, NodeReport, ReplicaReport, own};
 
 use crate::context::NodeContext;
-use crate::disk::FullDisk;
 use crate::context::each_node::{Answers, ask_each, ask_one, others};
+use crate::disk::FullDisk;
 use crate::meta::{MetaState, NodeRow};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
 use quorate_model::{Error, NodeId, Result};

@@ -119,7 +119,8 @@ fn apart(context: &NodeContext, meta: &MetaState) -> Option<String> {
     };
     let apart: Vec<String> = context.peers().status().iter().filter_map(apart).collect();
     let consequence = "keys and rules begin and end at other times there";
-    (!apart.is_empty()).then(|| format!("the clock of this node is not that of others: {}; {consequence}", apart.join(", ")))
+    (!apart.is_empty())
+        .then(|| format!("the clock of this node is not that of others: {}; {consequence}", apart.join(", ")))
 }
 
 /// The other nodes that can be reached.

@@ -74,7 +74,8 @@ async fn until_all_shown(
         let is_shown = tasks::until_published(context, task, until).await;
         Ok::<_, Error>((!is_shown).then_some(task))
     };
-    let others = meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name).cloned());
+    let others =
+        meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name).cloned());
     let others: Vec<IndexRow> = others.filter(|row| !silence::is_out_of_reach(context, row.group)).collect();
     let of_others = join_all(others.iter().map(&shown));
     // a partition that cannot be asked keeps nobody from moving

@@ -2,14 +2,14 @@
 
 use crate::harness::*;
 use quorate_cluster::{EventReplica, Service, damage};
-use quorate_insights::store::EventStore;
 use quorate_model::event::{Event, EventKind, EventObject, EventTarget};
+use quorate_node::plant_events;
 use quorate_store::files::RealFiles;
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 /// Events of one call.
 const EVENTS: u64 = 30;
@@ -146,7 +146,16 @@ async fn a_node_that_is_alone_serves_without_the_rows_that_it_lost_and_says_so()
             pause().await;
         }
         keep(installation.node(0), 3).await;
-        // the whole folder
+        installation.stop().await;
+    })
+    .await;
+}
+
+#[actix_rt::test]
+async fn a_node_that_is_alone_says_that_its_folder_of_events_is_gone() {
+    in_time(async {
+        let mut installation = Installation::start(1).await;
+        keep(installation.node(0), 3).await;
         let has = || async {
             let found = replicas(installation.node(0)).await;
             found.iter().map(|it| it.rows + it.waiting_rows).sum::<u64>()
@@ -195,14 +204,11 @@ async fn one_of_three_that_has_other_events_than_the_others_is_told_and_mended()
             .restart(1, |folder| {
                 let found = files(&folder.join("events"), ".parquet");
                 let of_group = found[0].ancestors().nth(2).expect("a day is in the folder of a group");
-                let open = || EventStore::open(RealFiles::shared(), of_group).expect("opens");
-                let through = open().kept().through;
+                let earlier = earlier.path().join("events");
+                let copied = earlier.join(of_group.file_name().expect("a number"));
+                plant_events(RealFiles::shared(), of_group, &copied, &[event(EVENTS, 1)]).expect("planted");
                 std::fs::remove_dir_all(folder.join("events")).expect("removed");
-                copy(&earlier.path().join("events"), &folder.join("events"));
-                let mut store = open();
-                let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-                store.append(through, now.as_millis() as u64, &[event(EVENTS, 1)]);
-                store.seal().expect("sealed");
+                copy(&earlier, &folder.join("events"));
             })
             .await;
         let (told, end) = (Mutex::new(BTreeSet::new()), Instant::now() + Duration::from_secs(60));

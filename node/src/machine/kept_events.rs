@@ -3,11 +3,10 @@
 //! A folder of events says itself what it has. The row tells a folder without anything from one that never had anything, and one of
 //! an earlier day from the last one. Programs that do not know the row pass it over.
 
-use super::PlacementMachine;
 use crate::error::Result;
 use quorate_insights::store::KeptRows;
 use quorate_store::codec;
-use quorate_store::kv::Tree;
+use quorate_store::kv::{Batch, Tree};
 use quorate_store::layout::rows;
 
 /// Placement group: what the files of events had at the last checkpoint.
@@ -24,12 +23,7 @@ pub(super) fn load(tree: &Tree) -> Result<KeptRows> {
     let (through, rows) = codec::decode::<(u64, u64)>(&row, 32)?;
     Ok(KeptRows { through: through.min(replay_from(tree)?.unwrap_or(through)), rows })
 }
-
-impl PlacementMachine {
-    /// Puts down what the files of events have, if that is not in the metadata store.
-    pub(super) fn keep_events(&mut self) {
-        if let Some(KeptRows { through, rows }) = self.events.take_kept() {
-            self.changes.put([KEPT_EVENTS], codec::encode(&(through, rows)));
-        }
-    }
+/// Puts it down.
+pub(super) fn keep(KeptRows { through, rows }: KeptRows, changes: &mut Batch) {
+    changes.put([KEPT_EVENTS], codec::encode(&(through, rows)));
 }

@@ -284,7 +284,8 @@ mod tests {
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
         let mut full = settled;
         full.nodes[0].writes.push("disk is almost full".to_owned());
-        let said = "Everything is where it is wanted, but not all calls are taken:\n  n1: disk is almost full\n";
+        let said =
+            "Everything is where it is wanted, but not all calls are taken:\n  n1: disk is almost full\n";
         assert!(status(&full).ends_with(said));
     }
 }

@@ -23,9 +23,10 @@ impl Progress {
             true => ProgressDrawTarget::stderr(),
             false => ProgressDrawTarget::hidden(),
         };
-        let style =
-            ProgressStyle::with_template("{bar:30} {percent:>3}%  {decimal_bytes_per_sec}  {eta} left  {msg}")
-                .expect("the template is a constant");
+        let style = ProgressStyle::with_template(
+            "{bar:30} {percent:>3}%  {decimal_bytes_per_sec}  {eta} left  {msg}",
+        )
+        .expect("the template is a constant");
         let bar = ProgressBar::with_draw_target(Some(bytes), target).with_style(style);
         bar.set_position(done.map_or(0, |done| done.file_bytes));
         bar.reset_eta();

@@ -243,7 +243,8 @@ fn files_that_are_gone_as_a_whole_are_told_until_that_is_accepted() {
     // nothing is gone; nothing was ever there; the log has all of it
     assert_eq!(looked(kept).lost(), []);
     std::fs::remove_dir_all(&folder).expect("removed");
-    for nothing in [KeptRows::default(), KeptRows { through: 4, rows: 0 }, KeptRows { through: 0, rows: 10 }] {
+    for nothing in [KeptRows::default(), KeptRows { through: 4, rows: 0 }, KeptRows { through: 0, rows: 10 }]
+    {
         assert_eq!(looked(nothing).lost(), [], "{nothing:?}");
     }
     assert!(!folder.exists());
@@ -288,6 +289,9 @@ fn a_loss_that_a_crash_left_half_told_is_told_once() {
     for _ in 0..2 {
         let mut store = open(&folder).expect("opens");
         store.look_for(kept).expect("looked");
-        assert_eq!((store.lost().len(), store.lost_rows(), store.durable_through()), (1, kept.rows, kept.through));
+        assert_eq!(
+            (store.lost().len(), store.lost_rows(), store.durable_through()),
+            (1, kept.rows, kept.through)
+        );
     }
 }
