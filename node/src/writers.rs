@@ -57,7 +57,7 @@ impl Writers {
                 return;
             }
             longest_unused_first(&mut open);
-            self.close_some(open.iter().filter(|state| !state.is_failing()), too_many);
+            self.close_some(&open, too_many);
             let is_own = |state: &&Arc<IndexState>| state.group == newcomer.group;
             if open.len() < 2 * limits::OPEN_WRITERS_MAX || !open.iter().any(|state| is_own(&state)) {
                 return;
@@ -67,15 +67,18 @@ impl Writers {
             }
         }
     }
-    /// Lets writers be closed until `wanted` of the node's are on their way.
-    fn close_some<'a>(&self, states: impl Iterator<Item = &'a Arc<IndexState>>, wanted: usize) {
+    /// Lets writers be closed until `wanted` of those that are open are on their way.
+    fn close_some(&self, open: &[Arc<IndexState>], wanted: usize) {
         let mut known = self.0.lock();
-        for state in states {
-            if known.closing.len() >= wanted {
+        // one that has just been closed may still be noted as being closed
+        let mut coming = open.iter().filter(|state| known.closing.contains(&state.incarnation)).count();
+        for state in open.iter().filter(|state| !state.is_failing()) {
+            if coming >= wanted {
                 break;
             }
             if known.closing.insert(state.incarnation) {
                 known.queue.push_back(state.clone());
+                coming += 1;
             }
         }
         while known.closers < CLOSERS.min(known.queue.len()) {
