@@ -55,7 +55,7 @@ impl Setup {
         let log = logs.path().join("server.log");
         Setup {
             data_dir: data_dir.into(),
-            arguments: Vec::new(),
+            arguments: vec!["--app-id".to_string(), APP_ID.to_string()],
             environment: Vec::new(),
             listen: "127.0.0.1:0".into(),
             program: None,
@@ -137,7 +137,7 @@ impl Setup {
             .arg("serve")
             .arg("--data-dir")
             .arg(&self.data_dir)
-            .args(["--listen", &self.listen, "--app-id", APP_ID])
+            .args(["--listen", &self.listen])
             .args(&self.arguments)
             .envs(self.admin_key())
             .envs(self.environment.iter().map(|(name, value)| (name, value)))

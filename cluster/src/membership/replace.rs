@@ -1,6 +1,8 @@
 //! Who takes the place of a node, and by which commands?
 
-use super::change::{Force, check_copies, check_dispensable, check_gone, check_present, is_reachable};
+use super::change::{
+    Force, check_copies, check_dispensable, check_gone, check_majority, check_present, is_reachable,
+};
 use super::claims;
 use super::find;
 use super::overview::{ClaimView, Overview};
@@ -65,6 +67,7 @@ pub(super) fn replacing(
 ) -> Result<Replacing> {
     let (old_id, old_row) = find(meta, old)?;
     check_present(old_row)?;
+    check_majority(seen, &old_row.name)?;
     if new.is_none()
         && let Some(claim) = claim_on(seen, old_row)?
     {
