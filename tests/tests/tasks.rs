@@ -39,7 +39,7 @@ fn last_calls(index: &str) -> Vec<(&'static str, String, Value)> {
         ("PUT", format!("/1/indexes/{index}/settings"), json!({"hitsPerPage": 7})),
         (
             "POST",
-            format!("/1/indexes/other/operation"),
+            "/1/indexes/other/operation".to_owned(),
             json!({"operation": "copy", "destination": index, "scope": ["rules"]}),
         ),
         ("DELETE", format!("/1/indexes/{index}/rules/rule"), Value::Null),

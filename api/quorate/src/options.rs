@@ -322,7 +322,7 @@ pub const OPTIONS: &[OptionRow] = &[
         Kind::Count,
         Some("90"),
         Audience::Server,
-        "Days for which events are kept, on every node alike; 0 keeps them for ever.",
+        "Days for which events are kept, at most 1024, on every node alike; 0 keeps them for ever.",
     ),
     row(
         "model-builds",

@@ -33,6 +33,8 @@ impl fmt::Debug for HttpSink {
 /// The sink that an operator wants, if any.
 pub fn wanted(values: &Values) -> Result<Option<Arc<dyn EventSink>>> {
     let token = values.text("events-sink-token").map(str::to_owned);
+    // also without a sink: a file that is not there is a slip
+    let tls = roots::tls(values)?;
     let Some(url) = values.text("events-sink-url") else {
         if token.is_some() {
             bail!("events-sink-token: there is no events-sink-url that it is for");
@@ -51,7 +53,7 @@ pub fn wanted(values: &Values) -> Result<Option<Arc<dyn EventSink>>> {
     if token.as_deref().is_some_and(|token| !token.bytes().all(|byte| byte.is_ascii_graphic())) {
         bail!("events-sink-token: only visible ASCII characters");
     }
-    Ok(Some(Arc::new(HttpSink::new(url, token, roots::tls(values)?))))
+    Ok(Some(Arc::new(HttpSink::new(url, token, tls))))
 }
 
 impl HttpSink {
