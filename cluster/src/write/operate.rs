@@ -69,18 +69,14 @@ async fn until_all_shown(
     let until = Instant::now() + MOVE_SHOWN;
     let shown = async |row: &IndexRow| {
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
-        let proposed = context.proposer().propose_index(row.group, nothing, Purpose::Add, until).await;
-        let task = proposed?.task_id;
-        let is_shown = tasks::until_published(context, task, until).await;
-        Ok::<_, Error>((!is_shown).then_some(task))
+        // a partition that cannot be asked keeps nobody from moving: its names are the meta group's
+        let task = context.proposer().propose_index(row.group, nothing, Purpose::Add, until).await.ok()?.task_id;
+        (!tasks::until_published(context, task, until).await).then_some(task)
     };
-    let others =
-        meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name).cloned());
-    let others: Vec<IndexRow> = others.filter(|row| !silence::is_out_of_reach(context, row.group)).collect();
-    let of_others = join_all(others.iter().map(&shown));
-    // a partition that cannot be asked keeps nobody from moving
-    let (own, _of_others) = tokio::join!(shown(row), of_others);
-    own
+    let others = meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name));
+    let partitions = std::iter::once(row).chain(others);
+    let reachable = partitions.filter(|row| !silence::is_out_of_reach(context, row.group));
+    Ok(join_all(reachable.map(shown)).await.into_iter().find_map(|still_to_come| still_to_come))
 }
 
 /// Renames `source` over `destination`, which keeps its replicas: they are filled with the new records. Those of the
