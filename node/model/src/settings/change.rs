@@ -109,17 +109,29 @@ impl Settings {
         Ok(changes)
     }
 
-    /// The answer of GET settings: shown defaults, then everything that was set, as it was set.
+    /// The answer of GET settings: shown defaults, then everything that was set, as it was set. A number or a truth value that was given
+    /// as a text is shown as what it is: clients of typed languages could not read the settings otherwise.
     ///
     /// Synonyms are never embedded, so every version (`getVersion`, C§3.1) answers the same.
     pub fn answer(&self, _version: u8) -> Map<String, Value> {
         let mut answer = SHOWN_DEFAULTS.clone();
-        answer.extend(self.document.iter().map(|(name, value)| (name.clone(), value.clone())));
+        answer.extend(self.document.iter().map(|(name, value)| (name.clone(), plain(name, value))));
         if let Some(primary) = &self.index.primary {
             answer.insert("primary".to_owned(), Value::from(primary.as_str()));
         }
         answer
     }
+}
+
+/// The value of a setting without quotes that its kind does not have.
+fn plain(name: &str, value: &Value) -> Value {
+    let Value::String(text) = value else { return value.clone() };
+    let read = match table::lookup(name).map(|row| row.target) {
+        Some(Target::Count(..) | Target::IndexCount(..)) => text.trim().parse::<u64>().ok().map(Value::from),
+        Some(Target::Flag(_)) => text.trim().parse::<bool>().ok().map(Value::from),
+        Some(_) | None => None,
+    };
+    read.unwrap_or_else(|| value.clone())
 }
 
 /// The bytes in which positions of errors are counted; only made when there is an error.

@@ -47,6 +47,15 @@ fn the_table_renders_to_markdown() {
 }
 
 #[test]
+fn numbers_and_truth_values_are_answered_as_such() {
+    let given = json!({"hitsPerPage": "7", "minWordSizefor1Typo": "5", "allowTyposOnNumericTokens": "false", "queryType": "prefixAll"});
+    let settings = Settings::default().merge(given.as_object().unwrap()).unwrap();
+    let answer = settings.answer(2);
+    assert_eq!((&answer["hitsPerPage"], &answer["minWordSizefor1Typo"]), (&json!(7), &json!(5)));
+    assert_eq!((&answer["allowTyposOnNumericTokens"], &answer["queryType"]), (&json!(false), &json!("prefixAll")));
+}
+
+#[test]
 fn c4_9_a_fresh_index_answers_the_shown_defaults() {
     let expected = json!({
         "minWordSizefor1Typo": 4, "minWordSizefor2Typos": 8, "hitsPerPage": 20, "maxValuesPerFacet": 100,
