@@ -56,9 +56,9 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Error::Model(e) => e.kind,
-            Error::Delayed | Error::Stopped => ErrorKind::Unavailable,
+            // others may have them
+            Error::Delayed | Error::Stopped | Error::Gone { .. } => ErrorKind::Unavailable,
             Error::Engine { .. }
-            | Error::Gone { .. }
             | Error::Store(_)
             | Error::Events(_)
             | Error::Neighbours(_)
@@ -112,6 +112,9 @@ impl From<Error> for quorate_model::Error {
         let kind = error.kind();
         match error {
             Error::Model(e) => e,
+            Error::Gone { .. } => {
+                quorate_model::Error::unavailable("the files of this index are gone on this node")
+            }
             other => quorate_model::Error::new(kind, other.to_string()),
         }
     }

@@ -297,6 +297,12 @@ impl PlacementMachine {
         if known.0 && !command.row().is_replayed {
             return Ok(());
         }
+        let behind = command.comes_behind();
+        let outcome = self.carry_out_one(at, command, known);
+        behind.into_iter().for_each(|index| self.follow(at, index));
+        outcome
+    }
+    fn carry_out_one(&mut self, at: LogPosition, command: IndexCommand, known: Known) -> Result<()> {
         match command {
             IndexCommand::Records { index, ops } => self.records(at, index, ops, known),
             IndexCommand::Settings { index, changes, replace } => self.settings(at, index, &changes, replace),

@@ -216,6 +216,19 @@ const PLAIN: Row<'static> =
 const OF_EVENTS: Row<'static> = Row { level: level::EVENTS, is_replayed: true, ..PLAIN };
 
 impl IndexCommand {
+    /// The index whose earlier writes this command comes behind as a task, although it does not wait for them: it is in force as soon as
+    /// it is applied, or acts on another index.
+    pub fn comes_behind(&self) -> Option<Incarnation> {
+        match self {
+            IndexCommand::Settings { index, .. }
+            | IndexCommand::SaveResources { index, .. }
+            | IndexCommand::DeleteResource { index, .. }
+            | IndexCommand::Copy { from: index, .. }
+            | IndexCommand::Replicas { primary: index, .. } => Some(*index),
+            IndexCommand::Forward { command } => command.comes_behind(),
+            _ => None,
+        }
+    }
     /// Its row. Cost: none.
     pub fn row(&self) -> Row<'_> {
         let holding = |number, content| Row { number, content, ..PLAIN };

@@ -43,10 +43,15 @@ fn last_calls(index: &str) -> Vec<(&'static str, String, Value)> {
             json!({"operation": "copy", "destination": index, "scope": ["rules"]}),
         ),
         ("DELETE", format!("/1/indexes/{index}/rules/rule"), Value::Null),
+        (
+            "POST",
+            format!("/1/indexes/{index}/operation"),
+            json!({"operation": "copy", "destination": "copied"}),
+        ),
     ]
 }
 
-fn check_order(writes: &Client, reads: &[Client]) {
+fn check_order(writes: &Client, reads: &[Client], names: &[&str]) {
     writes.put("/1/indexes/other/a", &json!({"n": 1})).unwrap().success().unwrap();
     for (round, (method, path, body)) in (0..).zip(last_calls("things")) {
         write(writes, "things", round);
@@ -54,8 +59,8 @@ fn check_order(writes: &Client, reads: &[Client]) {
         let answer = writes.send(method, &path, body.as_deref()).unwrap().success().unwrap();
         let task = answer.task_id().unwrap();
         writes.wait_task("things", task).unwrap();
-        for client in reads {
-            assert_eq!(count(client, "things", round), BATCHES * RECORDS, "{method} {path}");
+        for (client, name) in reads.iter().flat_map(|client| names.iter().map(move |name| (client, name))) {
+            assert_eq!(count(client, name, round), BATCHES * RECORDS, "{method} {path}: {name}");
         }
         let state = writes.get(&format!("/1/indexes/things/task/{task}")).unwrap().body;
         assert_eq!(state, json!({"status": "published", "pendingTask": false}), "{method} {path}");
@@ -67,7 +72,7 @@ fn the_last_task_of_an_index_is_published_after_those_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let server = Setup::new(folder.path()).start().unwrap();
     let client = server.client();
-    check_order(&client, &[server.client()]);
+    check_order(&client, &[server.client()], &["things"]);
     // an earlier one says that there are more
     write(&client, "things", 100);
     let first = client.put("/1/indexes/things/one", &json!({"round": 101})).unwrap().success().unwrap();
@@ -92,7 +97,7 @@ fn the_last_task_is_published_on_all_nodes_after_those_before_it() {
     let replicas = json!({"replicas": ["things_by_round"]});
     let made = clients[1].put("/1/indexes/things/settings", &replicas).unwrap().success().unwrap();
     clients[1].wait_task("things", made.task_id().unwrap()).unwrap();
-    check_order(&clients[1], &clients);
+    check_order(&clients[1], &clients, &["things", "things_by_round"]);
 }
 
 #[test]

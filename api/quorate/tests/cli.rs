@@ -1,6 +1,5 @@
 //! Does the program do what its users type? Real processes on ephemeral ports and temporary folders.
 
-use std::io::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -97,16 +96,10 @@ fn a_node_is_started_filled_searched_and_stopped() {
     assert!(ok(&data, &["import", "people & co/1", lines]).starts_with("2 records in `people & co/1`"));
     ok(&data, &["import", "people & co/1", lines]);
     assert!(ok(&data, &["search", "people & co/1"]).contains("2 hits"), "the same file adds nothing twice");
-    for file in ["-", "/dev/stdin"] {
-        let mut import = quorate(&data);
-        import.args(["import", "piped", file]).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut import = import.spawn().unwrap();
-        let mut input = import.stdin.take().unwrap();
-        input.write_all(b"{\"objectID\":\"a\"}\n{\"objectID\":\"b\"}\n").unwrap();
-        drop(input);
-        let said = import.wait_with_output().unwrap();
-        assert!(String::from_utf8_lossy(&said.stdout).starts_with("2 records in `piped`"), "{said:?}");
-    }
+    let mut import = quorate(&data);
+    import.args(["import", "piped", "-"]).stdin(std::fs::File::open(lines).unwrap());
+    let said = import.output().unwrap();
+    assert!(String::from_utf8_lossy(&said.stdout).starts_with("2 records in `piped`"), "{said:?}");
     assert!(ok(&data, &["search", "piped"]).contains("2 hits"));
 
     let table = folder.path().join("people.csv");

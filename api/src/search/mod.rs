@@ -105,7 +105,7 @@ impl SearchRequest {
         let message = without_effect(&params, located);
         // nothing else looks at what is kept without effect, and there are copies of the parameters wherever a search goes
         params.other.retain(|_, value| !value.is_object() && !value.is_array());
-        let mut params = forced(&call.caller, params, user_token(call))?;
+        let mut params = forced(&call.caller, params, user_token(call).as_deref())?;
         let counted = counted.map(|counted| counted.by(params.user_token.as_deref()));
         if let Some(user) = call.user()? {
             show_to(&user, &mut params);
@@ -163,10 +163,14 @@ pub fn forced_filter(caller: &Caller) -> Result<Filter> {
     filters.try_fold(Filter::default(), |all, filter| Ok(all.and(filter?.clone())))
 }
 
-fn user_token<'a>(call: &Call<'a>) -> Option<&'a str> {
+/// Who searches, where the parameters do not say so: `userToken` of the query string, the header, or its name in the query string, where
+/// browsers put what would be a header (C§1.1, C§18.3).
+fn user_token<'a>(call: &Call<'a>) -> Option<Cow<'a, str>> {
     const TOKEN_BYTES_MAX: usize = 129;
     const USER_TOKEN: HeaderName = HeaderName::from_static("x-algolia-usertoken");
-    let token = call.headers.get(USER_TOKEN)?.to_str().ok()?;
+    let in_url = |name: &'static str| call.query.all_any_case(name).find(|token| !token.is_empty());
+    let header = || call.headers.get(USER_TOKEN).and_then(|token| token.to_str().ok()).map(Cow::Borrowed);
+    let token = in_url("userToken").or_else(header).or_else(|| in_url("x-algolia-usertoken"))?;
     (token.len() <= TOKEN_BYTES_MAX).then_some(token)
 }
 

@@ -24,6 +24,7 @@
 use super::*;
 use quorate_model::analytics::{Day, ReportQuery};
 use serde_json::json;
+use std::time::{Duration, Instant};
 
 /// Query, user, parameters beside, and what follows: clicks by objectID and position.
 const SEARCHES: &[(&str, &str, &str)] = &[
@@ -129,6 +130,23 @@ async fn figures_say_what_was_searched_and_done() {
     }
     node.post("/1/indexes/products/query", json!({"query": "hat", "userToken": "ann"})).await;
     node.counted(4).await;
+    // who searches may stand in the URL, where browsers put headers
+    node.write(Method::PUT, "/1/indexes/url/a", json!({"name": "a"})).await;
+    for (query, words) in
+        [("userToken=ann", "lamp"), ("x-algolia-usertoken=ann", "desk"), ("X-Algolia-UserToken=ann", "shelf")]
+    {
+        node.post(&format!("/1/indexes/url/query?{query}"), json!({"query": words})).await;
+        let several = json!({"requests": [{"indexName": "url", "query": format!("one more {words}")}]});
+        node.post(&format!("/1/indexes/*/queries?{query}"), several).await;
+    }
+    let of_url = async |what: &str| node.get(&format!("/2/{what}/count?index=url")).await;
+    node.service.count_searches().await.unwrap();
+    let soon = Instant::now() + Duration::from_secs(20);
+    while of_url("searches").await["count"] != 6 {
+        assert!(Instant::now() < soon, "{}", of_url("searches").await);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(of_url("users").await["count"], 1);
 }
 
 /// Those that have a figure for each day.

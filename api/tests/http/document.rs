@@ -21,8 +21,10 @@ use std::sync::LazyLock;
 static DOCUMENT: LazyLock<Value> = LazyLock::new(|| serde_json::to_value(document()).unwrap());
 
 /// What may stand in the query string of any call (C§1.1), the key also in its body: who calls, with which client, for whom.
-const OF_ANY_CALL: [&str; 8] = [
+const OF_ANY_CALL: [&str; 10] = [
     "apiKey",
+    "userToken",
+    "x-algolia-usertoken",
     "x-algolia-agent",
     "x-algolia-user-id",
     "x-service-user-id",

@@ -147,6 +147,11 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
             "Invalid body \"sourceIndices must not lead to",
         ),
         (
+            "shop",
+            json!({"sourceIndices": [{"indexName": "linked"}]}),
+            "Invalid body \"sourceIndices must not lead to",
+        ),
+        (
             "u",
             json!({"sourceIndices": [{"indexName": "a"}], "exclude": ["/(/"]}),
             "Invalid value for \"exclude\"",

@@ -85,11 +85,14 @@ fn has_others(group: &GroupReport) -> bool {
 /// Sets everything aside that a node has, so that its next start joins the others with an empty folder, under a new number:
 /// under the old one it might vote twice. Returns where it is; nothing is deleted.
 ///
-/// Errors: the log is not damaged; there are groups that only this node has; the folder is in use, or `confirm` is not its
+/// Errors: the log is neither damaged nor gone; there are groups that only this node has; the folder is in use, or `confirm` is not its
 /// application id.
 pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
-    let report = inspect(data_dir)?;
-    if report.damage.is_empty() {
+    let layout = Layout::new(data_dir);
+    // a start makes an empty log where there is none, and then refuses
+    let report = if layout.raft().exists() { inspect(data_dir)? } else { LogReport::default() };
+    let is_gone = report.groups.is_empty() && layout.state().exists();
+    if report.damage.is_empty() && !is_gone {
         return Err(Error::invalid(
             "the log is whole: nothing was changed. Take a node that is well out with quorate cluster drain",
         ));
@@ -100,6 +103,11 @@ pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
         ));
     }
     let folder = confirmed(data_dir, confirm)?;
+    if is_gone && start::read_state(&folder)?.0.nodes.len() <= 1 {
+        return Err(Error::invalid(
+            "the log is gone, and no other node has what is in this folder: nothing was changed. Put back the folder raft",
+        ));
+    }
     let root = folder.layout().root();
     let aside = (1..)
         .map(|number| root.join(format!("damaged-{number}")))

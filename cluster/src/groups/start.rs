@@ -325,7 +325,7 @@ fn unopened(error: &RaftError, layout: &Layout) -> Error {
             ))
         }
         RaftError::LogLost { .. } => Error::internal(format!(
-            "{error}. Put {} back as it was; where other nodes have everything, start this one with an empty folder, and give it its              place with quorate cluster replace",
+            "{error}. Put {} back as it was; where other nodes have everything, quorate log start-anew takes the place of this one anew from them",
             layout.raft().display()
         )),
         RaftError::Identity { .. } => Error::internal(format!(

@@ -1,7 +1,7 @@
 //! How operators change the installation: nodes drain, leave and replace each other, groups get another leader.
 
 use super::find;
-use super::overview::{GroupView, NodeView, Overview};
+use super::overview::{self, GroupView, NodeView, Overview};
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::command::NodeState;
@@ -64,10 +64,12 @@ pub(super) fn check_removal(meta: &MetaState, seen: &Overview, node: &str, force
     let (id, row) = find(meta, node)?;
     check_present(row)?;
     check_not_last(meta, id, row, "removed")?;
-    check_majority(seen, &row.name)?;
-    if force == Force::No {
-        check_dispensable(seen, &row.name)?;
-        check_gone(seen, &row.name)?;
+    match force {
+        Force::No => {
+            check_dispensable(seen, &row.name)?;
+            check_gone(seen, &row.name)?;
+        }
+        Force::Yes => check_majority(seen, &row.name)?,
     }
     Ok(id)
 }
@@ -242,9 +244,17 @@ pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
     }
     let silent: Vec<&str> =
         group.voters.iter().map(String::as_str).filter(|it| !is_reachable(seen, it)).collect();
-    let others = match silent.is_empty() {
-        true => "the others do not vote there yet: drain it, and wait until they do".to_owned(),
-        false => format!("{} does not answer: start it, or remove it first", silent.join(", ")),
+    let leaves = |name: &&str| {
+        let is_present =
+            |node: &NodeView| node.name == **name && node.state != overview::state_text(NodeState::Removed);
+        !seen.nodes.iter().any(is_present)
+    };
+    let others = match silent.iter().find(|name| leaves(name)) {
+        Some(leaving) => format!("{leaving} is just leaving it: try again in a moment"),
+        None if silent.is_empty() => {
+            "the others do not vote there yet: drain it, and wait until they do".to_owned()
+        }
+        None => format!("{} does not answer: start it, or remove it first", silent.join(", ")),
     };
     Err(Error::invalid(format!(
         "{name} cannot be removed, not by force either: without it group {} has no majority, for {others}",

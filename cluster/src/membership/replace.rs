@@ -67,7 +67,9 @@ pub(super) fn replacing(
 ) -> Result<Replacing> {
     let (old_id, old_row) = find(meta, old)?;
     check_present(old_row)?;
-    check_majority(seen, &old_row.name)?;
+    if force == Force::Yes {
+        check_majority(seen, &old_row.name)?;
+    }
     if new.is_none()
         && let Some(claim) = claim_on(seen, old_row)?
     {

@@ -33,6 +33,9 @@ impl Service {
     pub async fn build_model(&self, index: &IndexName, model: RecommendModel) -> Result<()> {
         let context = self.open_context()?;
         check_has_file(model)?;
+        if context.meta().catalogue.get(index).is_none() {
+            return Err(Error::not_found(format!("Index {index} does not exist")));
+        }
         let group = context.group_for(index)?;
         ask(context, AskForBuild { group, key: ModelKey { index: index.clone(), model } }).await
     }

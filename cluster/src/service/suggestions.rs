@@ -115,7 +115,12 @@ fn check(meta: &MetaState, config: &SuggestionConfig) -> Result<()> {
         )));
     }
     Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
-    match meta.loops(config) {
+    // by way of a replica, whose records are those of its primary, too
+    let is_own_replica = |index: &IndexName| {
+        let primary = meta.catalogue.get(index).and_then(IndexRow::primary);
+        primary.is_some_and(|primary| primary.name == config.index_name)
+    };
+    match meta.loops(config) || config.reads().any(is_own_replica) {
         true => Err(Error::invalid(format!(
             "Invalid body \"sourceIndices must not lead to the suggestions index {}\".",
             config.index_name

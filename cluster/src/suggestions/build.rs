@@ -71,8 +71,15 @@ pub async fn suggestions<S: Sources>(
 ) -> Result<Vec<Suggestion>> {
     let exclusions = Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
     let mut merged = Merged { room: CANDIDATES_MAX, facet_bytes: 0, by_text: BTreeMap::new() };
-    for source in &config.source_indices {
+    for (at, source) in config.source_indices.iter().enumerate() {
         log.add(Level::Info, 0, &format!("source index {}", source.index_name));
+        let is_same = |other: &SuggestionSource| {
+            other.index_name == source.index_name && other.analytics_tags == source.analytics_tags
+        };
+        if config.source_indices[..at].iter().any(is_same) {
+            log.add(Level::Skip, 1, "it is named above with the same tags: its users count once");
+            continue;
+        }
         match of_index(sources, config, source, &exclusions, &mut merged, log).await {
             Ok(()) => {}
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Internal) => {

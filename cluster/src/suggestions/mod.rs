@@ -1,7 +1,7 @@
 //! How are suggestions of queries made (C§16.1)?
 //!
 //! The node that leads the group of a suggestions index builds it, one index at a time, when its configuration was changed, when it was
-//! asked for, and every day. A build that breaks off is begun anew, here or by the next leader: until its records are written, as one
+//! asked for, every day, and some minutes after a user was forgotten, whose searches may have made some of it. A build that breaks off is begun anew, here or by the next leader: until its records are written, as one
 //! command, the index is as it was.
 
 mod build;
@@ -33,19 +33,28 @@ const WATCH: Duration = Duration::from_millis(50);
 const EVERY_MS: u64 = 24 * 3_600 * 1_000;
 /// And so long after one that was no success.
 const AFTER_FAILURE_MS: u64 = 600 * 1_000;
+/// After a user was forgotten an index is built so long after its last build at the earliest.
+const FORGETS_EVERY_MS: u64 = 600 * 1_000;
+/// How long every group may take to know that a user is forgotten.
+const FORGOTTEN_EVERYWHERE_MS: u64 = 2_000;
 /// How long an index is left alone that could not be written.
 const PAUSE: Duration = Duration::from_secs(5);
 
 /// Builds what has to be built, until the task is aborted.
 pub async fn run(context: Arc<NodeContext>) {
     let mut paused: BTreeMap<IndexName, Instant> = BTreeMap::new();
+    let (mut forgets, mut forgot_ms) = (context.node().forgets_count(), 0);
     loop {
         tokio::time::sleep(LOOK).await;
+        let now = context.node().forgets_count();
+        if std::mem::replace(&mut forgets, now) != now {
+            forgot_ms = unix_ms();
+        }
         if context.meta().level() < level::RECOMMEND {
             continue;
         }
         paused.retain(|_, until| *until > Instant::now());
-        let Some(row) = next(&context, &paused) else { continue };
+        let Some(row) = next(&context, &paused, forgot_ms) else { continue };
         let index = row.config.index_name.clone();
         let (begun, _is_running) = (Instant::now(), Running::begin());
         match build(&context, &row).await {
@@ -74,20 +83,31 @@ impl Drop for Running {
     }
 }
 
-/// What this node has to build next: what waits for the longest time.
-fn next(context: &NodeContext, paused: &BTreeMap<IndexName, Instant>) -> Option<Arc<SuggestionsRow>> {
+/// What this node has to build next: what waits for the longest time. A user was forgotten last at `forgot_ms`.
+fn next(
+    context: &NodeContext,
+    paused: &BTreeMap<IndexName, Instant>,
+    forgot_ms: u64,
+) -> Option<Arc<SuggestionsRow>> {
     let (meta, now_ms) = (context.meta(), unix_ms());
     let rows = meta.suggestions.iter().filter(|(index, row)| {
-        is_due(row, now_ms) && !paused.contains_key(*index) && is_built_here(context, index)
+        is_due(row, now_ms, forgot_ms) && !paused.contains_key(*index) && is_built_here(context, index)
     });
     rows.map(|(_, row)| row).min_by_key(|row| row.built.as_ref().map_or(0, |built| built.ended_ms)).cloned()
 }
 
 /// Whether there has to be a build.
-fn is_due(row: &SuggestionsRow, now_ms: u64) -> bool {
+fn is_due(row: &SuggestionsRow, now_ms: u64, forgot_ms: u64) -> bool {
     row.is_running()
         || row.built.as_ref().is_some_and(|built| {
-            let pause = if built.is_success { EVERY_MS } else { AFTER_FAILURE_MS };
+            // what the last build read may have had the user still
+            let may_have_them = built.ended_ms < forgot_ms.saturating_add(FORGOTTEN_EVERYWHERE_MS);
+            let is_known = now_ms >= forgot_ms.saturating_add(FORGOTTEN_EVERYWHERE_MS);
+            let pause = match built.is_success {
+                true if forgot_ms > 0 && may_have_them && is_known => FORGETS_EVERY_MS,
+                true => EVERY_MS,
+                false => AFTER_FAILURE_MS,
+            };
             now_ms >= built.ended_ms.saturating_add(pause)
         })
 }

@@ -197,7 +197,7 @@ fn an_index_is_built_when_it_is_asked_for_and_every_day() {
     let config = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop"}]});
     let config = Arc::new(SuggestionConfig::read(config.as_object().unwrap(), None).unwrap());
     let new = SuggestionsRow { config, created: 5, asked: 5, begun: None, built: None };
-    assert!(is_due(&new, 0));
+    assert!(is_due(&new, 0, 0));
     let after = |is_success| {
         let built =
             Built { ended_ms: 1_000, begun_at: 6, is_success, last_success: None, log: Arc::default() };
@@ -211,9 +211,21 @@ fn an_index_is_built_when_it_is_asked_for_and_every_day() {
         (false, 600_999, false),
         (false, 601_000, true),
     ] {
-        assert_eq!(is_due(&after(is_success), now_ms), expected, "{is_success} {now_ms}");
+        assert_eq!(is_due(&after(is_success), now_ms, 0), expected, "{is_success} {now_ms}");
     }
-    assert!(is_due(&SuggestionsRow { asked: 7, ..after(true) }, 0));
+    assert!(is_due(&SuggestionsRow { asked: 7, ..after(true) }, 0, 0));
+    // what was built before a user was forgotten, or just when that was
+    for (forgot_ms, now_ms, expected) in [
+        (2_000, 600_999, false),
+        (2_000, 601_000, true),
+        (700_000, 701_999, false),
+        (700_000, 702_000, true),
+        (1, DAY, true),
+    ] {
+        assert_eq!(is_due(&after(true), now_ms, forgot_ms), expected, "{forgot_ms} {now_ms}");
+    }
+    let later = Built { ended_ms: 4_001, ..after(true).built.expect("built") };
+    assert!(!is_due(&SuggestionsRow { built: Some(later), ..new.clone() }, DAY, 2_000), "it is without them");
 }
 
 #[actix_rt::test]

@@ -70,7 +70,8 @@ async fn until_all_shown(
     let shown = async |row: &IndexRow| {
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         // a partition that cannot be asked keeps nobody from moving: its names are the meta group's
-        let task = context.proposer().propose_index(row.group, nothing, Purpose::Add, until).await.ok()?.task_id;
+        let task =
+            context.proposer().propose_index(row.group, nothing, Purpose::Add, until).await.ok()?.task_id;
         (!tasks::until_published(context, task, until).await).then_some(task)
     };
     let others = meta.other_partitions(source).into_iter().filter_map(|name| meta.catalogue.get(&name));

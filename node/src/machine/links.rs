@@ -80,6 +80,11 @@ impl PlacementMachine {
         standard.filter_map(|(incarnation, _)| self.node.index(*incarnation)).collect()
     }
 
+    /// Lets a command that is carried out count as visible once what was written before it to an index is, also in all that it feeds.
+    pub(super) fn follow(&self, at: LogPosition, index: Incarnation) {
+        let fed = self.fed_with(index);
+        self.node.index(index).into_iter().chain(fed).for_each(|state| state.progress.follow(at.index));
+    }
     /// Hands operations to an index and to all that it feeds.
     pub(super) fn feed(
         &mut self,

@@ -70,7 +70,6 @@ impl PlacementMachine {
             self.changes.put(rows::document(index, kind_byte(kind), &object_id), document);
         }
         state.publish_resources(after);
-        state.progress.follow(at.index);
         Ok(())
     }
 
@@ -88,7 +87,6 @@ impl PlacementMachine {
             self.changes.delete(rows::document(index, kind_byte(kind), object_id));
             state.publish_resources(before.without(kind, object_id));
         }
-        state.progress.follow(at.index);
         Ok(())
     }
 

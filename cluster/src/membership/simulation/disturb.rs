@@ -177,14 +177,19 @@ impl World {
         };
         let (seen, name) = (self.overview(), self.nodes[&id].name.clone());
         let is_up = self.nodes[&id].is_up;
-        let was_allowed = |seen: Overview| check_removal(&self.meta, &seen, &name, Force::No).is_ok();
+        let was_allowed = |seen: &Overview| check_removal(&self.meta, seen, &name, Force::No).is_ok();
+        let seen = match (self.mutant, wish) {
+            (Some(Mutant::ActsOnOldNews), Wish::Remove) => {
+                self.old_overviews().find(was_allowed).unwrap_or(seen)
+            }
+            _ => seen,
+        };
         let forces = match (self.mutant, wish) {
             (Some(Mutant::RemovesUnseen), Wish::Remove) => !is_up,
             (Some(Mutant::RemovesUndrained), Wish::Remove) => is_up,
             (Some(Mutant::ReplacesUnseen), Wish::Replace) => !is_up,
             (Some(Mutant::ReplacesByNameUnseen), Wish::ReplaceBy(_)) => true,
             (Some(Mutant::AsBefore), Wish::Remove | Wish::Replace) => !is_up,
-            (Some(Mutant::ActsOnOldNews), Wish::Remove) => self.old_overviews().any(was_allowed),
             (Some(Mutant::OverlooksWhoJustJoined), _) => self.has_just_joined(id),
             _ => false,
         };

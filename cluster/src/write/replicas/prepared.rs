@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 /// How long a move waits for replicas that have to be rebuilt for settings of their own; afterwards they show the records in the
 /// order of the primary until they are.
-const REBUILD: Duration = Duration::from_secs(2);
+const REBUILD: Duration = Duration::from_secs(5);
 
 /// The indices that are kept ready for names that will be replicas, and for partitions of them.
 #[derive(Debug, Default)]

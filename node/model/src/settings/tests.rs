@@ -52,7 +52,10 @@ fn numbers_and_truth_values_are_answered_as_such() {
     let settings = Settings::default().merge(given.as_object().unwrap()).unwrap();
     let answer = settings.answer(2);
     assert_eq!((&answer["hitsPerPage"], &answer["minWordSizefor1Typo"]), (&json!(7), &json!(5)));
-    assert_eq!((&answer["allowTyposOnNumericTokens"], &answer["queryType"]), (&json!(false), &json!("prefixAll")));
+    assert_eq!(
+        (&answer["allowTyposOnNumericTokens"], &answer["queryType"]),
+        (&json!(false), &json!("prefixAll"))
+    );
 }
 
 #[test]
