@@ -98,8 +98,7 @@ fn a_node_is_started_filled_searched_and_stopped() {
     assert!(ok(&data, &["search", "people & co/1"]).contains("2 hits"), "the same file adds nothing twice");
     let mut import = quorate(&data);
     import.args(["import", "piped", "-"]).stdin(std::fs::File::open(lines).unwrap());
-    let said = import.output().unwrap();
-    assert!(String::from_utf8_lossy(&said.stdout).starts_with("2 records in `piped`"), "{said:?}");
+    assert!(String::from_utf8_lossy(&import.output().unwrap().stdout).starts_with("2 records in `piped`"));
     assert!(ok(&data, &["search", "piped"]).contains("2 hits"));
 
     let table = folder.path().join("people.csv");
