@@ -24,11 +24,13 @@ const MENDED_LOG: &str = "raft-mended";
 ///
 /// Errors: it is no data folder; a file cannot be read.
 pub fn inspect(data_dir: &Path) -> Result<LogReport> {
-    let raft = Layout::new(data_dir).raft();
-    if !raft.exists() {
-        return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
+    let layout = Layout::new(data_dir);
+    match layout.raft().exists() {
+        true => log_inspect::inspect(&layout.raft()).map_err(failed),
+        // a folder without its log
+        false if layout.state().exists() => Ok(LogReport::default()),
+        false => Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display()))),
     }
-    log_inspect::inspect(&raft).map_err(failed)
 }
 
 /// A report for an operator, with what can be done.
@@ -56,7 +58,10 @@ pub fn text(report: &LogReport, data_dir: &Path) -> String {
         let _ = writeln!(text, "{file} ends at {at} in a write that was cut off; nobody was told of it");
     }
     if report.damage.is_empty() {
-        text.push_str("The log is whole.\n");
+        text.push_str(match report.groups.is_empty() {
+            true => "The log has nothing of any group.\n",
+            false => "The log is whole.\n",
+        });
         return text;
     }
     let _ = writeln!(text, "DAMAGED:\n{report}\n{}", advice(report, data_dir));
@@ -88,10 +93,9 @@ fn has_others(group: &GroupReport) -> bool {
 /// Errors: the log is neither damaged nor gone; there are groups that only this node has; the folder is in use, or `confirm` is not its
 /// application id.
 pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
-    let layout = Layout::new(data_dir);
+    let report = inspect(data_dir)?;
     // a start makes an empty log where there is none, and then refuses
-    let report = if layout.raft().exists() { inspect(data_dir)? } else { LogReport::default() };
-    let is_gone = report.groups.is_empty() && layout.state().exists();
+    let is_gone = report.groups.is_empty() && Layout::new(data_dir).state().exists();
     if report.damage.is_empty() && !is_gone {
         return Err(Error::invalid(
             "the log is whole: nothing was changed. Take a node that is well out with quorate cluster drain",
