@@ -97,7 +97,7 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
                 assert_eq!(refused.kind, ErrorKind::Unavailable);
                 service.write_records(&name("chairs"), records()).await.unwrap();
             }
-            assert_eq!(hits(&service, "lamps").await, Err(ErrorKind::Internal));
+            assert_eq!(hits(&service, "lamps").await, Err(ErrorKind::Unavailable));
             assert_eq!(hits(&service, "chairs").await, Ok(RECORDS as u64));
             service.shutdown().await;
         }
