@@ -21,3 +21,4 @@ pub mod operators;
 pub mod renames;
 pub mod skipped;
 pub mod used;
+pub mod wait;

@@ -3,24 +3,19 @@
 use quorate_tests::client::{Client, Family};
 use quorate_tests::cluster::Cluster;
 use quorate_tests::harness::{ADMIN_KEY, APP_ID, Setup};
+use quorate_tests::wait::wait_until;
 use serde_json::json;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, RwLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(90);
 
 const SECOND: &str = "the-second-admin-key-of-the-tests";
 const THIRD: &str = "the-third-admin-key-of-the-tests";
 const FOURTH: &str = "the-fourth-admin-key-of-the-tests";
 const FIFTH: &str = "the-fifth-admin-key-of-the-tests";
-
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
 fn counts(address: &str, key: &str) -> bool {
     let client = Client::new(address, Family::Service, APP_ID, key);
     client.get("/admin/cluster").is_ok_and(|answer| answer.status == 200)
@@ -40,8 +35,8 @@ fn give(cluster: &mut Cluster, node: usize, key: &str) {
     *setup = setup.clone().variable("QUORATE_ADMIN_KEY", key);
 }
 fn wait_for_key(cluster: &Cluster, key: &str) {
-    wait_until("the new key counts on every node", || counts_on_all(cluster, key));
-    wait_until("the new key is in every file", || in_all_files(cluster, key));
+    wait_until(PATIENCE, "the new key counts on every node", || counts_on_all(cluster, key));
+    wait_until(PATIENCE, "the new key is in every file", || in_all_files(cluster, key));
 }
 
 #[test]
@@ -58,7 +53,7 @@ fn a_new_admin_key_reaches_every_node_and_no_old_one_comes_back() {
     assert!(counts_on_all(&cluster, ADMIN_KEY), "the one before counts for a time");
     for node in [0, 2] {
         let server = cluster.node(node).unwrap();
-        wait_until("the node logs it", || {
+        wait_until(PATIENCE, "the node logs it", || {
             server.log().contains("the admin key of the installation was replaced")
         });
         assert!(!server.log().contains(SECOND), "a key in the log");
@@ -99,16 +94,18 @@ fn a_new_admin_key_reaches_every_node_and_no_old_one_comes_back() {
     *cluster.setup_mut(0) = cluster.setup_mut(0).clone().option("admin-key-overlap-s", "1");
     cluster.spawn(0).unwrap();
     let address = cluster.data_dir(0).join("address");
-    wait_until("the node listens", || std::fs::read_to_string(&address).is_ok_and(|it| it.ends_with('\n')));
+    wait_until(PATIENCE, "the node listens", || {
+        std::fs::read_to_string(&address).is_ok_and(|it| it.ends_with('\n'))
+    });
     let address = std::fs::read_to_string(&address).unwrap().trim().to_owned();
-    wait_until("the key before counts", || counts(&address, THIRD));
+    wait_until(PATIENCE, "the key before counts", || counts(&address, THIRD));
     assert!(!counts(&address, FOURTH));
     assert_eq!(in_file(cluster.data_dir(0)), THIRD, "a key that does not count in the file");
     cluster.spawn(1).unwrap();
     cluster.spawn(2).unwrap();
     (0..3).for_each(|node| cluster.wait_up(node).unwrap());
     wait_for_key(&cluster, FOURTH);
-    wait_until("the one before ends", || {
+    wait_until(PATIENCE, "the one before ends", || {
         cluster.running().iter().all(|&node| !counts(cluster.node(node).unwrap().address(), THIRD))
     });
     assert!(counts_on_all(&cluster, SECOND), "it has its own time");
@@ -130,7 +127,9 @@ fn a_node_that_joins_with_another_admin_key_changes_none_and_says_so() {
         wait_for_key(&cluster, ADMIN_KEY);
         let server = cluster.node(2).unwrap();
         // every start adds to the same log
-        wait_until("the node says that its key is not used", || server.log().matches(says).count() > start);
+        wait_until(PATIENCE, "the node says that its key is not used", || {
+            server.log().matches(says).count() > start
+        });
         assert!(!server.log().contains(SECOND), "a key in the log");
         for &node in &cluster.running() {
             let server = cluster.node(node).unwrap();
@@ -155,7 +154,7 @@ fn of_two_new_admin_keys_every_node_takes_the_same() {
     cluster.spawn(1).unwrap();
     cluster.spawn(2).unwrap();
     (0..3).for_each(|node| cluster.wait_up(node).unwrap());
-    wait_until("all files have the same new key", || {
+    wait_until(PATIENCE, "all files have the same new key", || {
         let key = in_file(cluster.data_dir(0));
         key != ADMIN_KEY && in_all_files(&cluster, &key)
     });

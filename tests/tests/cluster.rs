@@ -3,9 +3,12 @@
 use quorate_tests::accident::{Owner, check_search, settle};
 use quorate_tests::chance;
 use quorate_tests::cluster::{Cluster, count_of};
+use quorate_tests::wait::wait_until;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(90);
 
 fn record(id: &str, n: usize) -> Value {
     json!({"objectID": id, "name": format!("thing {id}"), "n": n})
@@ -272,16 +275,16 @@ fn replicas_move_as_nodes_come_and_go_and_leave_nothing_behind() {
     cluster.wait_settled().unwrap();
     all_are_there(&cluster, 1);
     let total = |cluster: &Cluster| -> usize { (0..4).map(|node| held(cluster, node)).sum() };
-    wait_until("files of replicas that moved are removed", || total(&cluster) == 3 * INDICES);
+    wait_until(PATIENCE, "files of replicas that moved are removed", || total(&cluster) == 3 * INDICES);
     assert!((0..4).all(|node| held(&cluster, node) < INDICES), "shared by all four");
 
     // one is drained and taken out for good
     let drained = cluster.any().post("/admin/nodes/n0/drain", &json!({})).unwrap();
     assert_eq!(drained.status, 200, "{drained:?}");
-    wait_until("the drained node holds no index", || held(&cluster, 0) == 0);
+    wait_until(PATIENCE, "the drained node holds no index", || held(&cluster, 0) == 0);
     // refused as long as it has a replica of a group, be it an empty one
     let remove = || cluster.any().send("DELETE", "/admin/nodes/n0", &Value::Null).unwrap().status;
-    wait_until("the drained node can be removed", || remove() == 200);
+    wait_until(PATIENCE, "the drained node can be removed", || remove() == 200);
     cluster.stop(0).unwrap();
     cluster.wait_settled().unwrap();
     for n in 0..INDICES {
@@ -297,11 +300,4 @@ fn batch(records: &[Value]) -> Value {
     let requests: Vec<Value> =
         records.iter().map(|record| json!({"action": "addObject", "body": record})).collect();
     json!({"requests": requests})
-}
-fn wait_until(what: &str, is_true: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }

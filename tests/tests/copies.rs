@@ -4,9 +4,12 @@
 use quorate_tests::chance::Chance;
 use quorate_tests::cluster::Cluster;
 use quorate_tests::harness::Setup;
+use quorate_tests::wait::wait_until;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Records of an index; together some 2 MB that no compression makes small.
 const RECORDS: u64 = 100;
@@ -66,13 +69,6 @@ fn state_of(cluster: &Cluster, name: &str) -> Vec<(String, String)> {
 fn held(data: &Path) -> usize {
     std::fs::read_dir(data.join("indices")).map_or(0, |entries| entries.count())
 }
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 
 #[test]
 fn a_drained_node_keeps_the_only_copy_until_the_other_has_its_own() {
@@ -83,7 +79,7 @@ fn a_drained_node_keeps_the_only_copy_until_the_other_has_its_own() {
     cluster.stop(0).unwrap();
     cluster.restart(0).unwrap();
     cluster.spawn(1).unwrap();
-    wait_until("the second node has joined", || state_of(&cluster, "n1").len() == 1);
+    wait_until(PATIENCE, "the second node has joined", || state_of(&cluster, "n1").len() == 1);
     cluster.any().post("/admin/nodes/n0/drain", &json!({})).unwrap().success().unwrap();
     // what is read meanwhile is all of it, or is refused; never less, and never as if there was no such index
     let reads_are_whole = |cluster: &Cluster| {
@@ -105,7 +101,7 @@ fn a_drained_node_keeps_the_only_copy_until_the_other_has_its_own() {
     cluster.kill(0).unwrap();
     cluster.restart(0).unwrap();
     assert!(held(cluster.data_dir(0)) >= indices.len(), "nobody else has it yet");
-    wait_until("the drained node has nothing left", || {
+    wait_until(PATIENCE, "the drained node has nothing left", || {
         reads_are_whole(&cluster);
         held(cluster.data_dir(0)) == 0
     });
@@ -113,7 +109,7 @@ fn a_drained_node_keeps_the_only_copy_until_the_other_has_its_own() {
     reads_are_whole(&cluster);
     // asked of the one that stays; an answer that was lost on the way is a 404 the next time
     let remove = || cluster.clients()[1].delete("/admin/nodes/n0").map_or(0, |answer| answer.status);
-    wait_until("the drained node can be removed", || matches!(remove(), 200 | 404));
+    wait_until(PATIENCE, "the drained node can be removed", || matches!(remove(), 200 | 404));
     cluster.stop(0).unwrap();
     for index in indices {
         cluster.wait_count(index, RECORDS).unwrap();
@@ -176,7 +172,7 @@ fn empty_folders_take_nobodys_place() {
             std::fs::rename(cluster.data_dir(node), hidden(cluster, node)).unwrap();
             cluster.spawn(node).unwrap();
             let name = format!("n{node}");
-            wait_until("it waits for its place", || {
+            wait_until(PATIENCE, "it waits for its place", || {
                 overview(cluster)["claims"].as_array().unwrap().iter().any(|claim| claim["name"] == *name)
             });
         }
@@ -191,7 +187,9 @@ fn empty_folders_take_nobodys_place() {
     unmount(&mut cluster);
     [1, 2].into_iter().for_each(|node| mount(&mut cluster, node));
     [1, 2].into_iter().for_each(|node| cluster.wait_up(node).unwrap());
-    wait_until("all of it at all nodes", || (0..3).all(|node| found(&cluster, node, "a") == Ok(RECORDS)));
+    wait_until(PATIENCE, "all of it at all nodes", || {
+        (0..3).all(|node| found(&cluster, node, "a") == Ok(RECORDS))
+    });
     cluster.wait_settled().unwrap();
     unmount(&mut cluster);
     assert_eq!(["n1", "n2"].map(|name| state_of(&cluster, name)), before);
@@ -208,9 +206,9 @@ fn empty_folders_take_nobodys_place() {
     // the operator mounts one of the disks
     mount(&mut cluster, 2);
     cluster.wait_up(2).unwrap();
-    wait_until("a leader", || found(&cluster, 2, "a") == Ok(RECORDS));
+    wait_until(PATIENCE, "a leader", || found(&cluster, 2, "a") == Ok(RECORDS));
     // the other one is lost, and the operator says so
-    wait_until("the place is given away", || {
+    wait_until(PATIENCE, "the place is given away", || {
         cluster.any().post("/admin/nodes/n1/replace", &json!({})).unwrap().status == 200
     });
     cluster.wait_up(1).unwrap();

@@ -7,13 +7,14 @@ use quorate_tests::client::{Client, Family};
 use quorate_tests::greedy::credentials;
 use quorate_tests::harness::{ADMIN_KEY, Server, Setup};
 use quorate_tests::skipped::skip;
+use quorate_tests::wait::wait_until;
 use serde_json::json;
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// How long processes may take to come up: generous, for machines that do something else too.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -112,14 +113,6 @@ fn echo() -> SocketAddr {
     address
 }
 
-fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// What every ready file promises. It is started with where it listens and where it leads.
 fn check(name: &str, start: impl Fn(&[SocketAddr; FRONTS], &str) -> Running) {
     let fronts = free_addresses();
@@ -140,7 +133,7 @@ fn check(name: &str, start: impl Fn(&[SocketAddr; FRONTS], &str) -> Running) {
 fn check_claims(name: &str, front: &SocketAddr) {
     let claims = "X-Forwarded-For: 203.0.113.7, 10.0.0.1\r\nx-forwarded-for: 203.0.113.8\r\nX-Forwarded-Proto: https\r\n";
     let mut said = String::new();
-    wait_until(name, || {
+    wait_until(PATIENCE, name, || {
         let answer = ask(front, "/1/isalive", claims).filter(|(status, _)| *status == 200);
         answer.map(|(_, text)| said = text.to_lowercase()).is_some()
     });
@@ -152,7 +145,7 @@ fn check_claims(name: &str, front: &SocketAddr) {
 /// What is for operators is not reached, however it is spelled, and all the rest is.
 fn check_operators(name: &str, front: &SocketAddr) {
     let admin = credentials(ADMIN_KEY);
-    wait_until(name, || ask(front, "/1/indexes", &admin).is_some_and(|(status, _)| status == 200));
+    wait_until(PATIENCE, name, || ask(front, "/1/indexes", &admin).is_some_and(|(status, _)| status == 200));
     for target in ["/metrics", "/metrics/", "/metrics?a=b", "/admin", "/admin/", "/admin/cluster?a=b"] {
         let (status, _) = ask(front, target, &admin).unwrap();
         assert_eq!(status, 404, "{name} {front} {target}");
@@ -248,7 +241,7 @@ fn the_demo_of_three_nodes_needs_no_proxy_and_begins_when_all_are_in() {
     command.env("HAPROXY", "").env("READY_FILE", &ready).stdout(output.try_clone().unwrap()).stderr(output);
     let mut demo = Demo(command.spawn().unwrap());
     let output = || std::fs::read_to_string(folder.path().join("output")).unwrap();
-    wait_until("the demo is ready", || {
+    wait_until(PATIENCE, "the demo is ready", || {
         assert!(demo.0.try_wait().unwrap().is_none(), "it ended: {}", output());
         ready.exists()
     });
@@ -273,7 +266,7 @@ fn the_demo_of_three_nodes_needs_no_proxy_and_begins_when_all_are_in() {
     assert!(output().contains("n1/search-key"), "{}", output());
     for address in &expected {
         let client = client(address, search_key.trim());
-        wait_until("the record is found", || {
+        wait_until(PATIENCE, "the record is found", || {
             client.search("i", &json!({"query": "lamp"})).is_ok_and(|found| found["nbHits"] == 1)
         });
     }

@@ -2,18 +2,11 @@
 
 use quorate_tests::client::Client;
 use quorate_tests::cluster::Cluster;
+use quorate_tests::wait::wait_until;
 use serde_json::{Value, json};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const PATIENCE: Duration = Duration::from_secs(60);
-
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
-}
 fn overview(client: &Client) -> Value {
     client.get("/admin/cluster").unwrap().success().unwrap().body
 }
@@ -31,7 +24,9 @@ fn a_node_that_is_given_another_application_is_refused_before_it_is_one() {
     *cluster.setup_mut(1) = right.clone().without("app-id").option("app-id", "OTHER");
     for _ in 0..2 {
         cluster.spawn(1).unwrap();
-        wait_until("it hears why", || cluster.node(1).unwrap().log().contains("to the application OTHER"));
+        wait_until(PATIENCE, "it hears why", || {
+            cluster.node(1).unwrap().log().contains("to the application OTHER")
+        });
         std::thread::sleep(Duration::from_secs(1));
         assert_eq!(nodes(&client), 1, "{}", overview(&client));
         cluster.kill(1).unwrap();
@@ -39,7 +34,7 @@ fn a_node_that_is_given_another_application_is_refused_before_it_is_one() {
     *cluster.setup_mut(1) = right;
     cluster.spawn(1).unwrap();
     cluster.wait_up(1).unwrap();
-    wait_until("the right one joins", || nodes(&client) == 2);
+    wait_until(PATIENCE, "the right one joins", || nodes(&client) == 2);
     cluster.wait_settled().unwrap();
 }
 
@@ -54,7 +49,7 @@ fn nobody_is_removed_by_force_without_whom_there_is_no_majority_and_who_is_remov
     write(&cluster, 0);
     cluster.kill(1).unwrap();
     let first = cluster.node(0).unwrap().client();
-    wait_until("the others see that it is gone", || {
+    wait_until(PATIENCE, "the others see that it is gone", || {
         overview(&first)["nodes"].as_array().unwrap().iter().any(|node| node["isReachable"] == false)
     });
     for _ in 0..2 {
@@ -70,7 +65,7 @@ fn nobody_is_removed_by_force_without_whom_there_is_no_majority_and_who_is_remov
     cluster.wait_settled().unwrap();
     let last = cluster.node(2).unwrap().client();
     first.delete("/admin/nodes/n2?force=true").unwrap().success().unwrap();
-    wait_until("it says that it was removed", || {
+    wait_until(PATIENCE, "it says that it was removed", || {
         let ready = last.get("/readyz").unwrap();
         ready.status == 503 && ready.message().contains("this node was removed from the installation")
     });

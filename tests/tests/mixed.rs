@@ -8,12 +8,15 @@ use quorate_tests::client::Client;
 use quorate_tests::cluster::{AnyNode, Cluster};
 use quorate_tests::events;
 use quorate_tests::skipped::leave_out;
+use quorate_tests::wait::wait_until;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, RwLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+const PATIENCE: Duration = Duration::from_secs(120);
 
 const NODES: usize = 3;
 /// The level of the program under test.
@@ -34,13 +37,6 @@ fn earlier(level: usize) -> Option<PathBuf> {
 fn pause() -> Duration {
     let seconds = std::env::var("QUORATE_MIXED_SECONDS").ok().and_then(|text| text.parse().ok());
     Duration::from_secs(seconds.unwrap_or(10))
-}
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(120);
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
 }
 
 /// Clients at work on an installation whose nodes come and go.
@@ -265,7 +261,9 @@ fn upgrade_from(level_before: usize) {
     });
     cluster.wait_settled().unwrap();
     let clients = cluster.clients();
-    wait_until("the new level is in force", || clients.iter().all(|client| level(client) == NEWEST));
+    wait_until(PATIENCE, "the new level is in force", || {
+        clients.iter().all(|client| level(client) == NEWEST)
+    });
     let kept = load.kept.lock().unwrap();
     let (done, refused) = (load.done.load(Ordering::Relaxed), load.refused.load(Ordering::Relaxed));
     eprintln!("from level {level_before}: {} records, {done} calls done, {refused} refused", kept.len());

@@ -6,20 +6,15 @@
 use quorate_tests::client::{Client, Family};
 use quorate_tests::cluster::{Cluster, count_of};
 use quorate_tests::harness::{ADMIN_KEY, APP_ID, Setup};
+use quorate_tests::wait::wait_until;
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// The level of the program under test.
 const NEWEST: u64 = quorate_model::level::NEWEST as u64;
-
-fn wait_until(what: &str, mut is_true: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(90);
-    while !is_true() {
-        assert!(Instant::now() < deadline, "{what}: not in time");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
 fn overview(client: &Client) -> Value {
     client.get("/admin/cluster").unwrap().success().unwrap().body
 }
@@ -77,7 +72,7 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
         cluster.wait_settled().unwrap();
         let client = cluster.node(node).unwrap().client();
         let announced = || overview(&client)["nodes"][named(&overview(&client), node)]["level"] == NEWEST;
-        wait_until("the new level is announced", announced);
+        wait_until(PATIENCE, "the new level is announced", announced);
         assert_eq!(overview(&client)["level"], 1, "one node is old");
         assert!(!cluster.clients().iter().any(maps_users), "a command that one node does not know is used");
     }
@@ -88,20 +83,20 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
     *cluster.setup_mut(1) = new[1].clone();
     cluster.restart(1).unwrap();
     let client = cluster.node(1).unwrap().client();
-    wait_until("newer commands are used", || maps_users(&client));
+    wait_until(PATIENCE, "newer commands are used", || maps_users(&client));
     assert_eq!(overview(&client)["level"], NEWEST);
 
     // it comes back with the older program: what it does not know it does not pass over
     *cluster.setup_mut(2) = old(2);
     cluster.spawn(2).unwrap();
     let address = cluster.data_dir(2).join("address");
-    wait_until("the old program listens", || {
+    wait_until(PATIENCE, "the old program listens", || {
         std::fs::read_to_string(&address).is_ok_and(|it| it.ends_with('\n'))
     });
     let address = std::fs::read_to_string(&address).unwrap();
     let backward = Client::new(address.trim(), Family::Service, APP_ID, ADMIN_KEY);
     let mut said = String::new();
-    wait_until("the old program stands still", || {
+    wait_until(PATIENCE, "the old program stands still", || {
         let answer = backward.get("/readyz").unwrap();
         said = answer.body.to_string();
         answer.status == 503 && said.contains("stands still")
@@ -116,7 +111,7 @@ fn newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still(
     cluster.restart(2).unwrap();
     cluster.wait_settled().unwrap();
     let client = cluster.node(2).unwrap().client();
-    wait_until("the newer program goes on", || maps_users(&client));
+    wait_until(PATIENCE, "the newer program goes on", || maps_users(&client));
     let counts: Vec<_> = cluster.clients().iter().map(|client| count_of(client, "i")).collect();
     assert!(counts.iter().all(|count| *count == counts[0]), "{counts:?}");
 

@@ -122,25 +122,21 @@ pub async fn learn(context: &NodeContext) -> Result<()> {
 
 /// Whether this node may lack what the meta group has decided, and cannot learn of it: its log has no room, while those of a majority have
 /// or had since then, and the last question came to nothing. One whose group stands still for an entry goes on with what it knows: all
-/// nodes may have met that, and so does one of a majority that has no room, for nothing is decided then. Cost: an atomic load while
-/// questions are answered.
+/// nodes may have met that, and so does one of a majority that has no room, for nothing is decided then. Looked at every second, since
+/// other nodes ask how this one is. Cost: some atomic loads and a lock.
 pub fn is_behind(context: &NodeContext) -> bool {
     let (disk, abreast) = (context.disk(), context.abreast());
     let is_stuck = |group: &Arc<Group>| {
         !group.is_led_here() && !group.halt.is_set() && disk.admit(Purpose::Remove).is_err()
     };
-    if abreast.asks(steady_ms()) {
-        return false;
-    }
     let Some(group) = context.groups().meta().ok().filter(is_stuck) else { return false };
     let own = (context.self_id(), "this node");
-    match disk.full_majority(own, &group.raft.membership().voters, Purpose::Remove) {
-        Some(_) => abreast.lacks.load(Ordering::Acquire),
-        None => {
-            abreast.lacks.store(true, Ordering::Release);
-            true
-        }
+    let decides = disk.full_majority(own, &group.raft.membership().voters, Purpose::Remove).is_none();
+    // also when no caller has made it ask: others may have no room either by the time one does
+    if decides && !is_abreast(context) {
+        abreast.lacks.store(true, Ordering::Release);
     }
+    !abreast.asks(steady_ms()) && (decides || abreast.lacks.load(Ordering::Acquire))
 }
 
 /// Whether nobody can have been told of a change of the catalogue that this node does not know, nor any be a second old. Cost: an

@@ -289,6 +289,10 @@ fn claims(reports: &Reports) -> Vec<ClaimView> {
 }
 
 impl Overview {
+    /// Whether every node takes reads and writes.
+    pub fn takes_all_calls(&self) -> bool {
+        self.nodes.iter().all(|node| node.reads.is_empty() && node.writes.is_empty())
+    }
     /// Which groups cannot take writes because their majority is gone, and what to do about it; plain text.
     pub fn recovery_plan(&self) -> String {
         let unled: Vec<&GroupView> = self.groups.iter().filter(|group| group.leader.is_none()).collect();

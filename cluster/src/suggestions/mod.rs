@@ -1,8 +1,8 @@
 //! How are suggestions of queries made (C§16.1)?
 //!
 //! The node that leads the group of a suggestions index builds it, one index at a time, when its configuration was changed, when it was
-//! asked for, every day, and some minutes after a user was forgotten, whose searches may have made some of it. A build that breaks off is begun anew, here or by the next leader: until its records are written, as one
-//! command, the index is as it was.
+//! asked for, every day, and some minutes after a user was forgotten, whose searches may have made some of it. A build that breaks off
+//! is begun anew, here or by the next leader: until its records are written, as one command, the index is as it was.
 
 mod build;
 mod indices;
@@ -100,8 +100,10 @@ fn next(
 fn is_due(row: &SuggestionsRow, now_ms: u64, forgot_ms: u64) -> bool {
     row.is_running()
         || row.built.as_ref().is_some_and(|built| {
-            // what the last build read may have had the user still
-            let may_have_them = built.ended_ms < forgot_ms.saturating_add(FORGOTTEN_EVERYWHERE_MS);
+            // what the last build read may have had the user still: it reads from its begin on
+            let begun_ms =
+                built.last_success.map_or(0, |(ended_ms, took_ms)| ended_ms.saturating_sub(took_ms));
+            let may_have_them = begun_ms < forgot_ms.saturating_add(FORGOTTEN_EVERYWHERE_MS);
             let is_known = now_ms >= forgot_ms.saturating_add(FORGOTTEN_EVERYWHERE_MS);
             let pause = match built.is_success {
                 true if forgot_ms > 0 && may_have_them && is_known => FORGETS_EVERY_MS,

@@ -224,8 +224,12 @@ fn an_index_is_built_when_it_is_asked_for_and_every_day() {
     ] {
         assert_eq!(is_due(&after(true), now_ms, forgot_ms), expected, "{forgot_ms} {now_ms}");
     }
-    let later = Built { ended_ms: 4_001, ..after(true).built.expect("built") };
-    assert!(!is_due(&SuggestionsRow { built: Some(later), ..new.clone() }, DAY, 2_000), "it is without them");
+    for (begun_ms, expected) in [(3_999, true), (4_000, false)] {
+        let last_success = Some((90_000, 90_000 - begun_ms));
+        let later = Built { ended_ms: 90_000, last_success, ..after(true).built.expect("built") };
+        let row = SuggestionsRow { built: Some(later), ..new.clone() };
+        assert_eq!(is_due(&row, DAY, 2_000), expected, "begun at {begun_ms}");
+    }
 }
 
 #[actix_rt::test]

@@ -171,8 +171,7 @@ fn status(client: &Client, as_json: bool) -> Result<ExitCode> {
             overview
         }
     };
-    let takes_all = overview.nodes.iter().all(|node| node.reads.is_empty() && node.writes.is_empty());
-    Ok(if overview.is_settled && takes_all { ExitCode::SUCCESS } else { ExitCode::from(2) })
+    Ok(if overview.is_settled && overview.takes_all_calls() { ExitCode::SUCCESS } else { ExitCode::from(2) })
 }
 
 fn tell(client: &Client, path: &str, body: &Value) -> Result<()> {

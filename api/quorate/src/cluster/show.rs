@@ -158,10 +158,9 @@ fn actors(nodes: &[NodeView]) -> String {
 }
 
 fn waits(overview: &Overview) -> String {
-    let refuses = overview.nodes.iter().any(|node| !node.reads.is_empty() || !node.writes.is_empty());
-    let mut text = String::from(match refuses {
-        true => "Everything is where it is wanted, but not all calls are taken:\n",
-        false => "Everything is where it is wanted.\n",
+    let mut text = String::from(match overview.takes_all_calls() {
+        true => "Everything is where it is wanted.\n",
+        false => "Everything is where it is wanted, but not all calls are taken:\n",
     });
     if !overview.is_settled {
         text = String::from("Not as it should be yet:\n");
