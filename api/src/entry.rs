@@ -41,6 +41,8 @@ const FORWARDED_API_KEY: header::HeaderName = header::HeaderName::from_static("x
 
 /// Answers one request.
 pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Data<ApiState>) -> HttpResponse {
+    // the time of day first, so that this and what the call took give no moment behind its end, where the next call may have begun
+    let note = CallNote::of(unix_ms());
     let started = Instant::now();
     let path = request.uri().path();
     let readers = readers(path);
@@ -56,7 +58,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         listener.check(found.route, state.listeners())?;
         Ok(found)
     });
-    let (mut received, note) = (0, CallNote::of(unix_ms()));
+    let mut received = 0;
     let mut payer = Caller::Nobody.payer(client);
     let row = found.as_ref().ok().map(|found| (found.number, found.route));
     let mut payload = payload.into_inner();
