@@ -149,6 +149,8 @@ fn mistakes_on_the_command_line_are_named() {
     refused(&data, &["serve", "--config", "/nowhere/quorate.toml"], "/nowhere/quorate.toml");
     refused(&data, &["serve", "--admin-key", "secret"], "--admin-key");
     refused(&data, &["import", "i", "/nowhere/file.jsonl"], "");
+    let nowhere = ["serve", "--peer-listen", "127.0.0.1:0", "--peer-address", "0.0.0.0:7701"];
+    refused(&data, &nowhere, "peer-address 0.0.0.0:7701 is no address that other nodes can use");
     refused(&data, &["health", "--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9");
     let mut command = quorate(&data);
     let output = command.args(["serve"]).env("QUORATE_LISTNE", "127.0.0.1:0").output().unwrap();

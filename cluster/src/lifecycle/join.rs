@@ -21,7 +21,7 @@ use crate::peer::{ClusterSecret, Derivation, PeerLimits, PeerOptions, PeerVersio
 use crate::rpc::snapshot_source::PeerSource;
 use crate::users;
 use quorate_model::{Error, GroupId, NodeId, Result, level};
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -184,6 +184,13 @@ fn meet(
         |error: std::io::Error| Error::invalid(format!("cannot listen for other nodes on {listen}: {error}"));
     let listener = TcpListener::bind(listen).map_err(cannot)?;
     let bound = listener.local_addr().map_err(cannot)?;
+    let given: Option<SocketAddr> = joining.peer.parse().ok();
+    if given.is_some_and(|given| given.ip().is_unspecified() || given.port() == 0) {
+        return Err(Error::invalid(format!(
+            "peer-address {} is no address that other nodes can use; name one of this machine, and a port",
+            joining.peer
+        )));
+    }
     if joining.peer.is_empty() {
         if bound.ip().is_unspecified() {
             return Err(Error::invalid(format!(

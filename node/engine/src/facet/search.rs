@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::limits::SearchLimits;
 use crate::query::Word;
 use crate::response::json;
-use crate::response::marks::{Marker, Marks};
+use crate::response::marks::{Detail, Marker, Marks};
 use quorate_model::{Error, FacetHits, Result, Settings};
 use rustc_hash::FxHashMap;
 
@@ -45,7 +45,7 @@ pub fn matching_values(
     let matches = |&(value, _): &(&str, u64)| {
         words.is_empty()
             || !marking.spend(worth_of_marks(value)) && {
-                marker.mark(value, TokenOptions::default(), &typos);
+                marker.mark(value, TokenOptions::default(), &typos, Detail::Marks);
                 u32::from(marker.marks.words) == all
             }
     };
@@ -57,7 +57,7 @@ pub fn matching_values(
     for (value, count) in values {
         marker.marks.marked.clear();
         if !showing.spend(worth_of_marks(value)) {
-            marker.mark(value, TokenOptions::default(), &typos);
+            marker.mark(value, TokenOptions::default(), &typos, Detail::Marks);
         }
         let rest = left.checked_sub(json::escaped_len(value));
         let shown = rest.and_then(|rest| highlighted(value, &marker.marks, tags, rest));

@@ -3,7 +3,7 @@
 //! Hot path: raw JSON is walked in place; only shown attributes are tokenised.
 
 use super::json;
-use super::marks::{Marker, Marks};
+use super::marks::{Detail, Marker, Marks};
 use super::matches::Synonyms;
 use super::paths::{Part, descend, part_of};
 use super::record::Selection;
@@ -262,8 +262,13 @@ impl<'a> Highlighter<'a> {
     fn leaf(&mut self, form: Form, raw: &str, options: TokenOptions, typos: &[u8], out: &mut Vec<u8>) {
         let mut buffer = std::mem::take(&mut self.text);
         let text = json::text(raw, &mut buffer);
-        if form == Form::Snippet || !self.marker.is_idle(typos) {
-            self.marker.mark(text, options, typos);
+        let detail = match form {
+            Form::Highlight => Detail::Marks,
+            // words around the best place are counted
+            Form::Snippet => Detail::Words,
+        };
+        if detail == Detail::Words || !self.marker.is_idle(typos) {
+            self.marker.mark(text, options, typos, detail);
         }
         let marks = &self.marker.marks;
         self.matching += usize::from(marks.words != 0);

@@ -17,6 +17,14 @@ pub struct Span {
     /// Bits of the query words that match it.
     pub words: u16,
 }
+/// What is to be found in a text?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Detail {
+    /// Marks, and which words they are of.
+    Marks,
+    /// Each word of the text as well.
+    Words,
+}
 /// What was found in one text.
 #[derive(Clone, Debug, Default)]
 pub struct Marks {
@@ -24,7 +32,7 @@ pub struct Marks {
     pub marked: Vec<(usize, usize)>,
     /// Stretches that are a synonym of the query words with these bits, when they are to be replaced; in order.
     pub synonyms: Vec<((usize, usize), u16)>,
-    /// The words of the text, one for each position.
+    /// The words of the text, one for each position; with [`Detail::Marks`] only some of them.
     pub spans: Vec<Span>,
     /// Bits of the query words that match anywhere.
     pub words: u16,
@@ -72,45 +80,40 @@ impl<'a> Marker<'a> {
     pub fn is_idle(&mut self, typos: &[u8]) -> bool {
         let idle = typos.iter().all(|&allowed| allowed == NO_MATCH);
         if idle {
-            self.marks.marked.clear();
-            self.marks.spans.clear();
-            self.marks.synonyms.clear();
-            self.marks.words = 0;
-            self.marks.covered = false;
+            self.marks.clear();
         }
         idle
     }
     /// Finds the words in `text`. `typos` are the typos with which each word matched the record, then those of each
     /// alternative.
-    pub fn mark(&mut self, text: &str, options: TokenOptions, typos: &[u8]) {
+    pub fn mark(&mut self, text: &str, options: TokenOptions, typos: &[u8], detail: Detail) {
         let mut marks = std::mem::take(&mut self.marks);
-        marks.marked.clear();
-        marks.spans.clear();
-        marks.synonyms.clear();
-        marks.words = 0;
+        marks.clear();
         self.wanted.start(typos);
-        if self.plain_only && options == TokenOptions::default() {
-            self.mark_plain(text, typos, &mut marks);
-        } else {
-            self.mark_tokens(text, (0, text.len()), options, typos, &mut marks);
+        let is_plain = self.plain_only && options == TokenOptions::default();
+        match is_plain {
+            true => self.mark_plain(text, typos, &mut marks, detail),
+            false => _ = self.mark_tokens(text, (0, text.len()), 0, options, typos, &mut marks),
         }
         self.wanted.whole_sequences(&mut marks);
         join(&mut marks.marked);
         // stable: of equal stretches the one that was found first counts
         marks.synonyms.sort_by_key(|(stretch, _)| *stretch);
-        marks.covered = marks.is_covered();
+        marks.covered = marks.is_covered()
+            && (!is_plain || detail == Detail::Words || self.plain.lies_within(text.len(), &marks.marked));
         self.marks = marks;
     }
-    /// Marks a stretch of a text token by token; the words before it have their places already.
+    /// Marks a stretch of a text token by token; `first` is the place of its first word. Gives how many words it has.
     fn mark_tokens(
         &mut self,
         text: &str,
         (from, to): (usize, usize),
+        first: u32,
         options: TokenOptions,
         typos: &[u8],
         marks: &mut Marks,
-    ) {
-        let first = marks.spans.len() as u32;
+    ) -> u32 {
+        let before = marks.spans.len();
         let mut last_position = None;
         let wanted = &mut self.wanted;
         self.analyzer.tokens(&text[from..to], options, |token| {
@@ -135,43 +138,75 @@ impl<'a> Marker<'a> {
                 last_position = Some(token.position);
             }
         });
+        (marks.spans.len() - before) as u32
     }
     /// Marks a text whose words are mostly runs of ASCII letters and digits.
-    fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks) {
+    fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks, detail: Detail) {
         let mut plain = std::mem::take(&mut self.plain);
-        plain.read(text);
-        let mut at = 0;
+        plain.read(text, self.wanted.first_letters());
+        let (mut at, mut place) = (0, 0);
         for &(from, to) in plain.odd() {
-            plain.words(at, from, |start, end| self.mark_plain_word(text, (start, end), typos, marks));
-            self.mark_tokens(text, (from, to), TokenOptions::default(), typos, marks);
+            place += self.mark_between(text, &plain, (at, from), place, typos, marks, detail);
+            place += self.mark_tokens(text, (from, to), place, TokenOptions::default(), typos, marks);
             at = to;
         }
-        plain.words(at, text.len(), |start, end| self.mark_plain_word(text, (start, end), typos, marks));
+        self.mark_between(text, &plain, (at, text.len()), place, typos, marks, detail);
         self.plain = plain;
     }
-    #[inline]
-    fn mark_plain_word(&mut self, text: &str, (start, end): (usize, usize), typos: &[u8], marks: &mut Marks) {
-        let word = &text.as_bytes()[start..end];
-        let words =
-            if self.wanted.may_be(word) { self.mark_candidate(text, (start, end), typos, marks) } else { 0 };
-        marks.spans.push(Span { start, end, words });
+    /// Marks a stretch of plain words, the first of which has the place `first`. Gives how many words it has.
+    #[allow(clippy::too_many_arguments, reason = "what one text is marked with")]
+    fn mark_between(
+        &mut self,
+        text: &str,
+        plain: &PlainText,
+        (from, to): (usize, usize),
+        first: u32,
+        typos: &[u8],
+        marks: &mut Marks,
+        detail: Detail,
+    ) -> u32 {
+        let bytes = text.as_bytes();
+        if detail == Detail::Marks {
+            return plain.begun(from, to, |start, end, number| {
+                if self.wanted.may_be(&bytes[start..end]) {
+                    self.mark_candidate(text, (start, end), first + number, typos, marks);
+                }
+            });
+        }
+        let before = marks.spans.len();
+        plain.words(from, to, |start, end| {
+            let place = marks.spans.len() as u32;
+            let words = match self.wanted.may_be(&bytes[start..end]) {
+                true => self.mark_candidate(text, (start, end), place, typos, marks),
+                false => 0,
+            };
+            marks.spans.push(Span { start, end, words });
+        });
+        (marks.spans.len() - before) as u32
     }
     /// Marks a plain word that may match; bits of the query words that do.
     fn mark_candidate(
         &mut self,
         text: &str,
         (start, end): (usize, usize),
+        place: u32,
         typos: &[u8],
         marks: &mut Marks,
     ) -> u16 {
         self.lowered.clear();
         self.lowered.push_str(&text[start..end]);
         self.lowered.make_ascii_lowercase();
-        let position = marks.spans.len() as u32;
-        marks.add(start, self.wanted.in_token(text, (start, end), &self.lowered, position, typos))
+        marks.add(start, self.wanted.in_token(text, (start, end), &self.lowered, place, typos))
     }
 }
 impl Marks {
+    fn clear(&mut self) {
+        self.marked.clear();
+        self.spans.clear();
+        self.synonyms.clear();
+        self.words = 0;
+        self.covered = false;
+    }
     /// Marks what was found from `start` on; bits of the query words.
     fn add(&mut self, start: usize, found: Found) -> u16 {
         let Found { words, end, synonym_of } = found;
@@ -235,7 +270,7 @@ mod tests {
         let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
         let schema = Schema::new(Arc::new(settings), Arc::default());
         let mut marker = Marker::new(schema.settings(), schema.analyzer(), &[], &[], false);
-        marker.mark(text, TokenOptions::default(), &[]);
+        marker.mark(text, TokenOptions::default(), &[], Detail::Words);
         marker.marks.spans
     }
 
@@ -284,7 +319,7 @@ mod tests {
                 .replacing(Synonyms::Replaced);
         let text = "tele vision tv screen ".repeat(20_000);
         let began = Instant::now();
-        marker.mark(&text, TokenOptions::default(), &typos);
+        marker.mark(&text, TokenOptions::default(), &typos, Detail::Words);
         let marks = &marker.marks;
         assert!(marks.covered);
         let of_synonyms = marks.marked.iter().filter(|&&stretch| marks.synonym_at(stretch).is_some()).count();
@@ -303,7 +338,7 @@ mod tests {
             let params = settings.effective(&SearchParams::default());
             let words = words_of(&schema, &SynonymSet::default(), &params, query).wanted;
             let mut marker = Marker::new(settings, analyzer, &words, &[], false);
-            marker.mark(text, TokenOptions::default(), &[2]);
+            marker.mark(text, TokenOptions::default(), &[2], Detail::Marks);
             assert_eq!(marker.marks.marked, [(0, end)], "{query}");
         }
     }
@@ -313,8 +348,12 @@ mod tests {
         let schema = Schema::default();
         let (settings, analyzer) = (schema.settings(), schema.analyzer());
         let params = settings.effective(&SearchParams::default());
-        let words = words_of(&schema, &SynonymSet::default(), &params, "dont libary 3 c x11").wanted;
-        let typos = vec![2; words.len()];
+        let synonym = serde_json::json!({"type": "synonym", "synonyms": ["3", "long way", "x11 apps"]});
+        let synonym = quorate_model::Synonym::parse_body(synonym.to_string().as_bytes(), "s").unwrap();
+        let synonyms = SynonymSet::new(&schema, [&synonym]);
+        let reads =
+            ["dont libary 3 c x11", "libary c"].map(|query| words_of(&schema, &synonyms, &params, query));
+        let long = format!("{} c {} 3", "and so on ".repeat(9), "é ".repeat(3));
         for text in [
             "",
             "A library in C, and more.",
@@ -325,18 +364,31 @@ mod tests {
             "émigré library",
             "Library.LIBRARY l-i-b",
             "tab\there\nlibrary\"c\"",
+            "a long way don't e.g. be a long é way, C",
+            "long way 3 C X11 apps",
+            &long,
         ] {
-            let mut marker = Marker::new(settings, analyzer, &words, &[], false);
-            marker.mark(text, TokenOptions::default(), &typos);
-            let short = marker.marks.clone();
-            marker.plain_only = false;
-            marker.mark(text, TokenOptions::default(), &typos);
-            let long = &marker.marks;
-            assert_eq!(
-                (short.marked, short.spans, short.words, short.covered),
-                (long.marked.clone(), long.spans.clone(), long.words, long.covered),
-                "{text}"
-            );
+            // the second one has few first letters when there are no typos
+            for (read, typos) in reads.iter().flat_map(|read| [(read, 0), (read, 2)]) {
+                let typos = vec![typos; read.wanted.len() + read.alternatives.len()];
+                let mut marker = Marker::new(settings, analyzer, &read.wanted, &read.alternatives, false)
+                    .replacing(Synonyms::Replaced);
+                let mut marks = |plain_only, detail| {
+                    marker.plain_only = plain_only;
+                    marker.mark(text, TokenOptions::default(), &typos, detail);
+                    marker.marks.clone()
+                };
+                let long = marks(false, Detail::Words);
+                let short = marks(true, Detail::Words);
+                assert_eq!(short.spans, long.spans, "{text}");
+                for marks in [short, marks(true, Detail::Marks), marks(false, Detail::Marks)] {
+                    assert_eq!(
+                        (marks.marked, marks.synonyms, marks.words, marks.covered),
+                        (long.marked.clone(), long.synonyms.clone(), long.words, long.covered),
+                        "{text}"
+                    );
+                }
+            }
         }
     }
 }

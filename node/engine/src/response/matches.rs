@@ -11,6 +11,9 @@ use crate::query::words::{Other, OtherReason};
 use crate::query::{Alternative, Word};
 use crate::ranking::criteria::typo::NO_MATCH;
 
+/// First letters that words are found by; more are not worth it.
+const FIRST_LETTERS_MAX: u32 = 4;
+
 /// The words of one query and what stands for them.
 pub struct Wanted<'a> {
     analyzer: &'a Analyzer,
@@ -21,6 +24,8 @@ pub struct Wanted<'a> {
     pub synonyms: Synonyms,
     /// First letters of ASCII words that can match: one bit for each character.
     letters: u128,
+    /// The same, as long as they are few.
+    first_letters: Vec<u8>,
     /// What tokens have to be like.
     sieve: Sieve,
     /// The typos that both are for; at first those of no word.
@@ -78,6 +83,7 @@ impl<'a> Wanted<'a> {
             alternatives,
             deep,
             letters: 0,
+            first_letters: vec![],
             sieve: Sieve::default(),
             prepared_for: vec![],
             pieces: vec![],
@@ -116,6 +122,14 @@ impl<'a> Wanted<'a> {
             }
         }
         self.letters = letters;
+        self.first_letters.clear();
+        if (1..=FIRST_LETTERS_MAX).contains(&letters.count_ones()) {
+            self.first_letters.extend((0..128_u8).filter(|letter| letters >> letter & 1 == 1));
+        }
+    }
+    /// The letters that a plain ASCII word, in small letters, begins with when it matches; none when there are many, or none at all.
+    pub fn first_letters(&self) -> &[u8] {
+        &self.first_letters
     }
     /// Whether a plain ASCII word, in capitals or not, may match.
     #[inline]
