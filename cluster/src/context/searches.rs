@@ -294,7 +294,7 @@ mod tests {
         let one = |time_ms: u64| Counted {
             index: "i".into(),
             user: format!("u{}", time_ms % 2).into(),
-            typed: Typed::at(time_ms, SearchRow { tags: vec![text().into()], ..SearchRow::default() }),
+            typed: Typed::at(time_ms, SearchRow { tags: [text()].iter().collect(), ..SearchRow::default() }),
         };
         const LEFT: usize = COUNTED_BYTES_MAX / TEXT - 1;
         let mut held = Held::default();

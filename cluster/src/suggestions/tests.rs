@@ -10,7 +10,7 @@ use crate::lifecycle::{join, running};
 use crate::meta::{Built, SuggestionsRow};
 use crate::options::ServiceOptions;
 use crate::write::{self, Reach};
-use quorate_model::event::CountedSearch;
+use quorate_model::event::{CountedSearch, TextList};
 use quorate_model::suggestions::SuggestionSource;
 use quorate_model::{Error, IndexName, Result, SuggestionConfig};
 use quorate_node::SharedDictionaries;
@@ -246,9 +246,9 @@ async fn queries_are_counted_where_they_were_asked() {
         time_ms: unix_ms(),
         query: query.into(),
         hits: 1,
-        shown: vec![],
-        tags: vec![tag.into()],
-        filters: vec![],
+        shown: TextList::default(),
+        tags: [tag].iter().collect(),
+        filters: TextList::default(),
         country: None,
         query_ids: vec![],
         stands: false,

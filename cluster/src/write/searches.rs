@@ -131,15 +131,14 @@ fn forget(held: &mut Held, forgotten: &ForgottenUsers) {
 }
 
 fn typed(search: &ServedSearch<'_>) -> Typed {
-    let texts = |texts: &[&str]| texts.iter().map(|text| Text::from(*text)).collect();
     let row = SearchRow {
         query: normalized(search.query).into(),
         hits: search.nb_hits,
-        shown: search.shown.iter().map(|id| Text::from(unquote(id))).collect(),
-        tags: texts(&search.tags),
+        shown: search.shown.iter().map(|id| unquote(id)).collect(),
+        tags: search.tags.iter().collect(),
         country: search.country.map(Text::from),
         query_ids: search.query_id.into_iter().collect(),
-        filters: texts(&search.filters),
+        filters: search.filters.iter().collect(),
         stands: false,
     };
     Typed::at(search.time_ms, row)
@@ -231,11 +230,11 @@ fn entries(counted: Vec<Counted>) -> Vec<Vec<Counted>> {
 /// What `CountedSearch::bytes` says of it, without its texts being copied for that.
 fn bytes_in_log(counted: &Counted) -> usize {
     let SearchRow { query, shown, tags, filters, query_ids, .. } = &counted.typed.search;
-    let texts: usize = [shown, tags, filters].into_iter().flatten().map(|text| text.len() + 8).sum();
+    let lists = [shown, tags, filters].into_iter();
+    let texts: usize = lists.map(|texts| texts.bytes() + 8 * texts.len()).sum();
     64 + counted.index.len() + counted.user.len() + query.len() + texts + 16 * query_ids.len()
 }
 fn in_log(counted: &Counted) -> Option<CountedSearch> {
-    let texts = |texts: &[Text]| texts.iter().map(ToString::to_string).collect();
     let SearchRow { query, hits, shown, tags, country, query_ids, filters, stands } = &counted.typed.search;
     Some(CountedSearch {
         index: IndexName::new(&counted.index).ok()?,
@@ -243,9 +242,9 @@ fn in_log(counted: &Counted) -> Option<CountedSearch> {
         time_ms: counted.typed.time_ms,
         query: query.to_string(),
         hits: *hits,
-        shown: texts(shown),
-        tags: texts(tags),
-        filters: texts(filters),
+        shown: shown.clone(),
+        tags: tags.clone(),
+        filters: filters.clone(),
         country: country.as_ref().map(ToString::to_string),
         query_ids: query_ids.iter().copied().take(IDS_MAX).collect(),
         stands: *stands,

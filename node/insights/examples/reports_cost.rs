@@ -10,7 +10,7 @@ use quorate_insights::store::EventStore;
 use quorate_model::IndexName;
 use quorate_model::analytics::{By, Day, ReportQuery};
 use quorate_model::chance::Chance;
-use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, QueryId};
+use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, QueryId, TextList};
 use quorate_store::files::RealFiles;
 use serde_json::{Value, json};
 use std::error::Error;
@@ -162,8 +162,8 @@ fn search(chance: &mut Chance, day: u32, users: u64, queries: u64) -> CountedSea
         query: format!("query {query}"),
         hits: query % 50,
         shown: (0..(query % 50).min(10)).map(|place| format!("product-{}", query * 7 + place)).collect(),
-        tags: vec![if chance.unit() < 0.2 { "mobile" } else { "desktop" }.to_owned()],
-        filters: vec![],
+        tags: [if chance.unit() < 0.2 { "mobile" } else { "desktop" }].iter().collect(),
+        filters: TextList::default(),
         country: None,
         query_ids: is_tracked
             .then_some(QueryId(u128::from(id) << 64 | u128::from(time_ms)))

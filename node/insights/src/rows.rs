@@ -11,7 +11,7 @@ pub use json::write_line;
 pub use of_event::of_event;
 pub use of_search::of_search;
 
-use quorate_model::event::{EventKind, Money, QueryId};
+use quorate_model::event::{EventKind, Money, QueryId, TextList};
 use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -62,15 +62,15 @@ pub struct SearchRow {
     /// Records found.
     pub hits: u64,
     /// Records shown, the first ones.
-    pub shown: Vec<Text>,
+    pub shown: TextList,
     /// Tags for analytics.
-    pub tags: Vec<Text>,
+    pub tags: TextList,
     /// Code of the country of the caller.
     pub country: Option<Text>,
     /// Ids that this search was answered with, keystrokes before it included.
     pub query_ids: Vec<QueryId>,
     /// Filters, each as `quorate_model::event::search::filter_texts` writes it.
-    pub filters: Vec<Text>,
+    pub filters: TextList,
     /// Whether it counts whatever follows it.
     pub stands: bool,
 }
@@ -134,8 +134,8 @@ impl Row {
         let texts = [&self.authenticated, &self.event, &self.object, &self.currency, &self.filter];
         let own: usize = texts.into_iter().flatten().map(|text| text.len()).sum();
         let search = self.search.as_ref().map_or(0, |search| {
-            let lists = search.shown.iter().chain(&search.tags).chain(&search.filters);
-            let lists: usize = lists.map(|text| text.len() + 16).sum();
+            let lists = [&search.shown, &search.tags, &search.filters];
+            let lists: usize = lists.into_iter().map(|texts| texts.bytes() + 16 * texts.len()).sum();
             size_of::<SearchRow>() + search.query.len() + lists + 16 * search.query_ids.len()
         });
         size_of::<Row>() + self.index.len() + self.user.len() + own + search

@@ -5,12 +5,14 @@ mod history;
 mod money;
 pub mod search;
 mod shown;
+mod text_list;
 
 pub use body::{Refused, is_user_token, parse};
 pub use history::{History, parse_history};
 pub use money::{AMOUNT_CHARS_MAX, Money, PLACES};
 pub use search::CountedSearch;
 pub use shown::{id_values, with_ids_alone};
+pub use text_list::TextList;
 
 use crate::ids::IndexName;
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use super::*;
 use quorate_insights::segment::Wanted;
-use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget};
+use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, TextList};
 use quorate_node::{EventsDigest, event_files};
 use quorate_store::incoming::Incoming;
 use std::sync::LazyLock;
@@ -40,9 +40,9 @@ pub fn search(user: &str, query: &str) -> IndexCommand {
         time_ms: today(),
         query: query.into(),
         hits: 1,
-        shown: vec![],
-        tags: vec![],
-        filters: vec![],
+        shown: TextList::default(),
+        tags: TextList::default(),
+        filters: TextList::default(),
         country: None,
         query_ids: vec![],
         stands: false,

@@ -5,7 +5,9 @@ use crate::store::EventStore;
 use proptest::prelude::*;
 use quorate_model::IndexName;
 use quorate_model::analytics::{DAY_MS, POSITIONS};
-use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, Money, QueryId};
+use quorate_model::event::{
+    CountedSearch, Event, EventKind, EventObject, EventTarget, Money, QueryId, TextList,
+};
 use quorate_store::files::RealFiles;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -87,8 +89,7 @@ impl Searched {
         u64::from(FIRST - 1 + self.day) * DAY_MS + 60_000 + place as u64 * 31_000
     }
     fn in_log(&self, place: usize) -> CountedSearch {
-        let texts =
-            |of: &[&str], which: &BTreeSet<usize>| which.iter().map(|at| of[*at].to_owned()).collect();
+        let texts = |of: &[&str], which: &BTreeSet<usize>| which.iter().map(|at| of[*at]).collect();
         CountedSearch {
             index: name(),
             user: format!("u{}", self.user),
@@ -307,9 +308,9 @@ fn what_several_nodes_saw_of_typing_is_joined() {
         time_ms: start_ms + later_ms,
         query: query.into(),
         hits: 1,
-        shown: vec![],
-        tags: vec![],
-        filters: vec![],
+        shown: TextList::default(),
+        tags: TextList::default(),
+        filters: TextList::default(),
         country: None,
         query_ids: vec![QueryId(id)],
         stands: false,

@@ -17,8 +17,8 @@ pub use held::{CHAINS_BYTES_MAX, CHAINS_MAX, Chains, Counted, QUIET_MS};
 pub use nearly::belong_together;
 
 use crate::rows::{SearchRow, Text};
-use quorate_model::event::QueryId;
 use quorate_model::event::search::{FILTERS_MAX, IDS_MAX};
+use quorate_model::event::{QueryId, TextList};
 
 /// Searches further apart do not belong together.
 pub const TOGETHER_WITHIN_MS: u64 = 30_000;
@@ -64,8 +64,9 @@ impl Typed {
         let SearchRow { query, shown, tags, country, query_ids, filters, .. } = &self.search;
         // a text is shared, with two counts in front of it
         let taken = |text: &Text| size_of::<Text>() + 2 * size_of::<usize>() + text.len();
-        let listed = [shown, tags, filters].into_iter().flatten().chain(country).map(taken);
-        taken(query) + listed.sum::<usize>() + query_ids.len() * size_of::<QueryId>()
+        let listed = |texts: &TextList| texts.bytes() + size_of::<usize>() * texts.len();
+        let lists: usize = [shown, tags, filters].into_iter().map(listed).sum();
+        taken(query) + country.as_ref().map_or(0, taken) + lists + query_ids.len() * size_of::<QueryId>()
     }
     fn belongs_with(&self, next: &Typed) -> bool {
         next.time_ms.saturating_sub(self.time_ms) <= TOGETHER_WITHIN_MS
@@ -85,7 +86,7 @@ impl Typed {
         self.time_ms = self.time_ms.max(time_ms);
         self.search.stands |= before.stands;
         self.search.query_ids = together(before.query_ids, &self.search.query_ids, IDS_MAX);
-        self.search.filters = together(before.filters, &self.search.filters, FILTERS_MAX);
+        self.search.filters = filters_together(&before.filters, &self.search.filters);
     }
 }
 
@@ -96,6 +97,15 @@ fn together<T: Clone + PartialEq>(mut before: Vec<T>, after: &[T], max: usize) -
     let many = before.len().saturating_sub(max);
     before.drain(..many);
     before
+}
+
+fn filters_together(before: &TextList, after: &TextList) -> TextList {
+    if before == after || before.is_empty() {
+        return after.clone();
+    }
+    let all = before.iter().filter(|filter| !after.contains(filter)).chain(after.iter());
+    let many = all.clone().count().saturating_sub(FILTERS_MAX);
+    all.skip(many).collect()
 }
 
 /// What one user types at one index.

@@ -293,7 +293,7 @@ fn only_so_many_bytes_of_chains_are_held() {
     const MANY: usize = CHAINS_BYTES_MAX / TEXT;
     let (mut chains, mut all) = (Chains::default(), vec![]);
     let mut long = typed(0, "q", 1);
-    long.search.filters = vec!["f".repeat(TEXT).into()];
+    long.search.filters = ["f".repeat(TEXT)].iter().collect();
     for user in 0..MANY as u64 + 10 {
         let next = Typed { since_ms: user, time_ms: user, ..long.clone() };
         chains.take("i", &format!("u{user}"), next, &mut |counted| all.push(counted));

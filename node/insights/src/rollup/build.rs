@@ -7,7 +7,9 @@ use super::sums::Sums;
 use crate::chains::Typed;
 use crate::rows::{Row, Text};
 use crate::segment::Region;
+use quorate_model::event::TextList;
 use rustc_hash::FxHashMap;
+use std::borrow::Borrow;
 use std::hash::Hash;
 
 /// Searches of a block at most, but for those of the chain that it ends with.
@@ -34,12 +36,19 @@ impl<T> Default for Numbered<T> {
 impl<T: Clone + Eq + Hash> Numbered<T> {
     /// The number of a thing, and whether it is new.
     fn number(&mut self, thing: &T) -> (usize, bool) {
+        self.number_of(thing, T::clone)
+    }
+    /// The same, of what it is made of.
+    fn number_of<Q: Hash + Eq + ?Sized>(&mut self, thing: &Q, made: impl FnOnce(&Q) -> T) -> (usize, bool)
+    where
+        T: Borrow<Q>,
+    {
         if let Some(number) = self.numbers.get(thing) {
             return (*number, false);
         }
-        let number = self.all.len();
+        let (number, thing) = (self.all.len(), made(thing));
         self.numbers.insert(thing.clone(), number);
-        self.all.push(thing.clone());
+        self.all.push(thing);
         (number, true)
     }
 }
@@ -80,8 +89,8 @@ pub(super) struct Builder {
     queries: Numbered<Text>,
     /// Of each query.
     sums: Vec<Sums>,
-    labels: Numbered<(Option<Text>, Vec<Text>)>,
-    filters: Numbered<Vec<Text>>,
+    labels: Numbered<(Option<Text>, TextList)>,
+    filters: Numbered<TextList>,
     records: Numbered<Text>,
     lists: Numbered<Vec<u32>>,
     tracked: Vec<u8>,
@@ -143,9 +152,9 @@ impl Builder {
             list,
         });
     }
-    fn list(&mut self, shown: &[Text]) -> u32 {
-        let mut record = |record: &Text| {
-            let (number, is_new) = self.records.number(record);
+    fn list(&mut self, shown: &TextList) -> u32 {
+        let mut record = |record: &str| {
+            let (number, is_new) = self.records.number_of(record, |record| Text::from(record));
             self.bytes += if is_new { record.len() + 64 } else { 0 };
             number as u32
         };
@@ -167,9 +176,9 @@ impl Builder {
                 .labels
                 .all
                 .iter()
-                .map(|(country, tags)| (country.as_deref(), tags.iter().map(|tag| &**tag).collect()))
+                .map(|(country, tags)| (country.as_deref(), tags.iter().collect()))
                 .collect(),
-            filters: self.filters.all.iter().map(|set| set.iter().map(|text| &**text).collect()).collect(),
+            filters: self.filters.all.iter().map(|set| set.iter().collect()).collect(),
             records: self.records.all.iter().map(|record| &**record).collect(),
             lists: self.lists.all.iter().map(|list| &**list).collect(),
             tracked: &self.tracked,
@@ -317,6 +326,6 @@ fn put_texts(out: &mut Vec<u8>, texts: &[&str]) {
     put(out, texts.len() as u64);
     texts.iter().for_each(|text| put_text(out, text));
 }
-fn length(texts: &[Text]) -> usize {
-    texts.iter().map(|text| text.len() + 24).sum()
+fn length(texts: &TextList) -> usize {
+    texts.bytes() + 24 * texts.len()
 }

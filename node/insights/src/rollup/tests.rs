@@ -112,8 +112,8 @@ fn entry(step: &Step, log: &[Entry]) -> Option<Entry> {
                 query: QUERIES[*query].to_owned(),
                 hits: *query as u64 % 3,
                 shown: (0..*query % 3).map(|id| format!("o{id}")).collect(),
-                tags: if *tag { vec!["a".to_owned()] } else { vec![] },
-                filters: if *filter { vec!["brand:x".to_owned(), "price<5".to_owned()] } else { vec![] },
+                tags: tag.then_some("a").into_iter().collect(),
+                filters: ["brand:x", "price<5"].into_iter().filter(|_| *filter).collect(),
                 country: filter.then(|| "DE".to_owned()),
                 query_ids: if *tracked { vec![QueryId(log.len() as u128)] } else { vec![] },
                 stands: false,
@@ -227,7 +227,7 @@ type Plain = (Vec<(u64, u64)>, BTreeMap<String, u64>);
 
 fn plainly(view: &EventView, tag: Option<&str>) -> Plain {
     let mut all = counted(view);
-    all.retain(|(_, typed)| tag.is_none_or(|tag| typed.search.tags.iter().any(|has| **has == *tag)));
+    all.retain(|(_, typed)| tag.is_none_or(|tag| typed.search.tags.contains(tag)));
     let of_day = |day: u32| {
         let is_of = |(_, typed): &&(String, Typed)| Day::of(typed.time_ms) == Day(FIRST.0 + day);
         let users: BTreeSet<&String> = all.iter().filter(is_of).map(|(user, _)| user).collect();

@@ -1,6 +1,7 @@
 //! How do rows lie in the columns of a Parquet file? One table of columns says how each is written and read.
 
 use super::{Row, RowKind, SearchRow, Text};
+use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, FixedLenByteArray, FixedLenByteArrayType, Int32Type,
@@ -11,7 +12,7 @@ use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::RowGroupReader;
 use parquet::file::statistics::Statistics;
 use parquet::file::writer::SerializedRowGroupWriter;
-use quorate_model::event::{Money, QueryId};
+use quorate_model::event::{Money, QueryId, TextList};
 use std::io::Write;
 use std::ops::Range;
 
@@ -80,15 +81,15 @@ pub(crate) fn write<W: Write + Send>(
     to.some::<ByteArrayType>(|row| row.filter.as_ref().map(bytes))?;
     to.some::<ByteArrayType>(|row| row.search.as_ref().map(|search| bytes(&search.query)))?;
     to.some::<Int64Type>(|row| row.search.as_ref().map(|search| search.hits as i64))?;
-    to.many::<ByteArrayType>(|search, out| out.extend(search.shown.iter().map(bytes)))?;
-    to.many::<ByteArrayType>(|search, out| out.extend(search.tags.iter().map(bytes)))?;
+    to.many::<ByteArrayType>(|search, out| texts(&search.shown, out))?;
+    to.many::<ByteArrayType>(|search, out| texts(&search.tags, out))?;
     to.some::<ByteArrayType>(|row| {
         row.search.as_ref().and_then(|search| search.country.as_ref().map(bytes))
     })?;
     to.many::<FixedLenByteArrayType>(|search, out| out.extend(search.query_ids.iter().copied().map(uuid)))?;
     to.each::<Int64Type>(|row| row.fingerprint as i64)?;
     to.each::<Int64Type>(|row| row.log_index as i64)?;
-    to.many::<ByteArrayType>(|search, out| out.extend(search.filters.iter().map(bytes)))?;
+    to.many::<ByteArrayType>(|search, out| texts(&search.filters, out))?;
     to.some::<BoolType>(|row| row.search.as_ref().map(|search| search.stands))
 }
 
@@ -143,9 +144,9 @@ pub(crate) fn read(group: &dyn RowGroupReader, places: Range<usize>, parts: Part
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).query = text))?;
     from.some::<Int64Type>(|row, value| put(&mut search(row).hits, value as u64))?;
     from.is_wanted = parts.searches && parts.shown;
-    from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).shown.push(text)))?;
+    from.many::<ByteArrayType>(|row, value| push(&mut search(row).shown, &value))?;
     from.is_wanted = parts.searches;
-    from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).tags.push(text)))?;
+    from.many::<ByteArrayType>(|row, value| push(&mut search(row).tags, &value))?;
     from.some::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).country = Some(text)))?;
     from.many::<FixedLenByteArrayType>(|row, value| {
         search(row).query_ids.push(query_id(&value)?);
@@ -156,7 +157,7 @@ pub(crate) fn read(group: &dyn RowGroupReader, places: Range<usize>, parts: Part
     from.each::<Int64Type>(|row, value| put(&mut row.log_index, value as u64))?;
     if group.num_columns() > FIRST_COLUMNS {
         from.is_wanted = parts.searches;
-        from.many::<ByteArrayType>(|row, value| last.text(&value, |text| search(row).filters.push(text)))?;
+        from.many::<ByteArrayType>(|row, value| push(&mut search(row).filters, &value))?;
         from.some::<BoolType>(|row, value| put(&mut search(row).stands, value))?;
     }
     Ok(from.rows)
@@ -228,6 +229,18 @@ fn empty() -> Row {
 
 fn bytes(text: &Text) -> ByteArray {
     ByteArray::from(&**text)
+}
+fn texts(texts: &TextList, out: &mut Vec<ByteArray>) {
+    let all = Bytes::copy_from_slice(texts.as_str().as_bytes());
+    let mut from = 0;
+    out.extend(texts.iter().map(|text| {
+        let end = from + text.len();
+        ByteArray::from(all.slice(std::mem::replace(&mut from, end)..end))
+    }));
+}
+fn push(texts: &mut TextList, value: &ByteArray) -> Result<()> {
+    texts.push(utf8(value)?);
+    Ok(())
 }
 fn uuid(id: QueryId) -> FixedLenByteArray {
     FixedLenByteArray::from(id.0.to_be_bytes().to_vec())

@@ -1,6 +1,7 @@
 //! How does a row look as a line of JSON? As in the columns of files, and without what it does not have.
 
 use super::{Row, SearchRow};
+use quorate_model::event::TextList;
 use serde::Serialize;
 use time::OffsetDateTime;
 
@@ -45,12 +46,12 @@ struct Line<'r> {
 struct SearchMembers<'r> {
     query: &'r str,
     hits: u64,
-    shown: Vec<&'r str>,
-    tags: Vec<&'r str>,
+    shown: &'r TextList,
+    tags: &'r TextList,
     #[serde(skip_serializing_if = "Option::is_none")]
     country: Option<&'r str>,
     query_ids: Vec<String>,
-    filters: Vec<&'r str>,
+    filters: &'r TextList,
     stands: bool,
 }
 
@@ -59,11 +60,11 @@ impl<'r> From<&'r SearchRow> for SearchMembers<'r> {
         SearchMembers {
             query: &search.query,
             hits: search.hits,
-            shown: search.shown.iter().map(|text| &**text).collect(),
-            tags: search.tags.iter().map(|text| &**text).collect(),
+            shown: &search.shown,
+            tags: &search.tags,
             country: search.country.as_deref(),
             query_ids: search.query_ids.iter().map(ToString::to_string).collect(),
-            filters: search.filters.iter().map(|text| &**text).collect(),
+            filters: &search.filters,
             stands: search.stands,
         }
     }

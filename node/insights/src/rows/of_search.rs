@@ -5,11 +5,9 @@ use quorate_model::event::CountedSearch;
 use quorate_store::codec;
 use sha2::{Digest, Sha256};
 
-/// The row of a search that the log has at `log_index`. Texts go through `share`, which may give one that is there already. Cost: a
+/// The row of a search that the log has at `log_index`. TextList go through `share`, which may give one that is there already. Cost: a
 /// digest of the search.
 pub fn of_search(search: &CountedSearch, log_index: u64, share: &mut dyn FnMut(&str) -> Text) -> Row {
-    let mut all = |texts: &[String]| texts.iter().map(|text| share(text)).collect();
-    let (shown, tags, filters) = (all(&search.shown), all(&search.tags), all(&search.filters));
     Row {
         index: share(search.index.as_str()),
         user_hash: user_hash(&search.user),
@@ -31,11 +29,11 @@ pub fn of_search(search: &CountedSearch, log_index: u64, share: &mut dyn FnMut(&
         search: Some(Box::new(SearchRow {
             query: share(&search.query),
             hits: search.hits,
-            shown,
-            tags,
+            shown: search.shown.clone(),
+            tags: search.tags.clone(),
             country: search.country.as_deref().map(&mut *share),
             query_ids: search.query_ids.clone(),
-            filters,
+            filters: search.filters.clone(),
             stands: search.stands,
         })),
         fingerprint: first_eight(Sha256::digest(codec::encode(search))),

@@ -15,7 +15,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             })
         })
     };
-    let texts = || prop::collection::vec("[a-z]{0,4}".prop_map(Text::from), 0..4);
+    let texts = || prop::collection::vec("[a-z]{0,4}", 0..4).prop_map(TextList::from_iter);
     let ids = prop::collection::vec(any::<u128>().prop_map(QueryId), 0..3);
     let search = (text(), any::<u32>(), texts(), texts(), text(), ids, texts(), any::<bool>()).prop_map(
         |(query, hits, shown, tags, country, query_ids, filters, stands)| {

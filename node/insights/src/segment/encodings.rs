@@ -4,7 +4,7 @@
 //! range. Whether queries and records shown are rather alike or the same depends on what they are called, and the first rows of a
 //! file say it.
 
-use crate::rows::{Row, Text};
+use crate::rows::Row;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
@@ -28,14 +28,14 @@ impl Alike {
     pub fn of(rows: &[Row]) -> Alike {
         let searches = || rows.iter().filter_map(|row| row.search.as_deref());
         Alike {
-            queries: are_alike(searches().map(|search| &search.query)),
-            shown: are_alike(searches().flat_map(|search| &search.shown)),
+            queries: are_alike(searches().map(|search| &*search.query)),
+            shown: are_alike(searches().flat_map(|search| search.shown.iter())),
         }
     }
 }
 
 /// Whether texts take less when each is told by what it has beyond the one before, rather than with a dictionary.
-fn are_alike<'t>(texts: impl Iterator<Item = &'t Text>) -> bool {
+fn are_alike<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
     let (mut known, mut last): (FxHashSet<&str>, &str) = (FxHashSet::default(), "");
     let (mut count, mut beyond, mut dictionary) = (0, 0, 0);
     for text in texts {
@@ -93,10 +93,7 @@ mod tests {
 
     #[test]
     fn texts_that_begin_alike_are_told_from_those_that_come_again() {
-        let is_alike = |texts: Vec<String>| {
-            let texts: Vec<Text> = texts.into_iter().map(Text::from).collect();
-            are_alike(texts.iter())
-        };
+        let is_alike = |texts: Vec<String>| are_alike(texts.iter().map(String::as_str));
         assert!(is_alike((0..5_000).map(|number| format!("product-{number}")).collect()));
         let few = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 57;
         assert!(!is_alike((0..5_000).map(|number| format!("{:x}", few(number))).collect()));

@@ -78,6 +78,7 @@ mod tests {
     use super::*;
     use crate::rows::tests::any_row;
     use proptest::prelude::*;
+    use quorate_model::event::TextList;
     use serde_json::json;
 
     #[test]
@@ -114,8 +115,8 @@ mod tests {
                 prop_assert_eq!(&found["user_hash"], &json!(row.user_hash));
                 prop_assert_eq!(found.get("query_id").cloned(), row.query_id.map(|id| json!(id.to_string())));
                 prop_assert_eq!(found.get("position").cloned(), row.position.map(|position| json!(position)));
-                let shown = row.search.as_ref().map_or(vec![], |search| search.shown.clone());
-                prop_assert_eq!(&found["shown"], &json!(shown.iter().map(|text| &**text).collect::<Vec<_>>()));
+                let shown = row.search.as_ref().map_or_else(TextList::default, |search| search.shown.clone());
+                prop_assert_eq!(&found["shown"], &json!(shown));
             }
         }
     }

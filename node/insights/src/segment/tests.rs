@@ -6,6 +6,7 @@ use crate::rows::tests::any_row;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
+use quorate_model::event::TextList;
 use quorate_store::files::RealFiles;
 use std::sync::atomic::AtomicBool;
 
@@ -84,7 +85,7 @@ fn parts_of_rows_lack_the_members_of_the_others_alone() {
             }
             row.search.take_if(|_| !searches);
             if let Some(search) = row.search.as_mut().filter(|_| !shown) {
-                search.shown.clear();
+                search.shown = TextList::default();
             }
         }
         let parts = Parts { searches, shown, events };
@@ -103,7 +104,7 @@ fn files_from_before_searches_had_filters_are_read() {
     rows.iter().cloned().try_for_each(|row| writer.push(row)).expect("written");
     let segment = open(&path, writer.finish().expect("durable")).expect("as written");
     for search in rows.iter_mut().filter_map(|row| row.search.as_mut()) {
-        (search.filters, search.stands) = (vec![], false);
+        (search.filters, search.stands) = (TextList::default(), false);
     }
     assert!(read(&segment, Wanted::ALL).expect("read") == rows);
     let mut forgotten = Forgotten::default();

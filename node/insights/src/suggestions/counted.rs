@@ -60,7 +60,7 @@ impl Counted<'_> {
         Ok(true)
     }
     fn counts(&self, search: &SearchRow) -> bool {
-        let is_tagged = |tag: &String| search.tags.iter().any(|known| **known == **tag);
+        let is_tagged = |tag: &String| search.tags.contains(tag);
         !search.query.is_empty() && (self.tags.is_empty() || self.tags.iter().any(is_tagged))
     }
 }
@@ -69,23 +69,22 @@ impl Counted<'_> {
 pub(super) mod tests {
     use crate::store::EventStore;
     use quorate_model::IndexName;
-    use quorate_model::event::CountedSearch;
+    use quorate_model::event::{CountedSearch, TextList};
     use quorate_store::files::RealFiles;
     use std::sync::Arc;
 
     pub const HOUR: u64 = 3_600_000;
 
     fn search(user: &str, time_ms: u64, query: &str, tags: &[&str], filters: &[&str]) -> CountedSearch {
-        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
         CountedSearch {
             index: IndexName::new("shop").unwrap(),
             user: user.to_owned(),
             time_ms,
             query: query.to_owned(),
             hits: 1,
-            shown: vec![],
-            tags: texts(tags),
-            filters: texts(filters),
+            shown: TextList::default(),
+            tags: tags.iter().collect(),
+            filters: filters.iter().collect(),
             country: None,
             query_ids: vec![],
             stands: false,

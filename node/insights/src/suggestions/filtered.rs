@@ -39,7 +39,7 @@ pub fn filtered(searches: &Counted<'_>, attributes: &[String]) -> Result<Option<
     };
     let is_whole = searches.each(|_, search| {
         for filter in search.filters.iter().filter(|filter| is_wanted(filter)) {
-            *counts.entry((search.query.clone(), filter.clone())).or_default() += 1;
+            *counts.entry((search.query.clone(), Arc::from(filter))).or_default() += 1;
         }
         if counts.len() > VALUES_MAX {
             counts.retain(|_, count| *count > 1);

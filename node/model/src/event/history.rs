@@ -2,7 +2,7 @@
 
 use super::body::parse_within;
 use super::search::{FILTER_BYTES_MAX, FILTERS_MAX, IDS_MAX, SHOWN_MAX, TAGS_MAX};
-use super::{CountedSearch, Event, QueryId, Refused};
+use super::{CountedSearch, Event, QueryId, Refused, TextList};
 use crate::error::shortened;
 use crate::ids::IndexName;
 use crate::limits;
@@ -74,7 +74,7 @@ impl<'b> GivenSearch<'b> {
         let found: Option<T> = self.or_default(name, expected)?;
         found.ok_or_else(|| Refused::Invalid(format!("The {name} field of a search is required")))
     }
-    fn texts(&self, name: &str) -> Result<Vec<String>, Refused> {
+    fn texts(&self, name: &str) -> Result<TextList, Refused> {
         self.or_default(name, "array of strings")
     }
 }
@@ -154,7 +154,7 @@ fn search(given: &GivenSearch<'_>, now_ms: u64, past_ms: u64) -> Result<CountedS
     if country.as_ref().is_some_and(|code| !is_country(code)) {
         return invalid("Country of a search must be a code of two letters such as DE");
     }
-    let ids: Option<Vec<QueryId>> = given.texts("queryIDs")?.iter().map(|id| QueryId::parse(id)).collect();
+    let ids: Option<Vec<QueryId>> = given.texts("queryIDs")?.iter().map(QueryId::parse).collect();
     let Some(query_ids) = ids.filter(|ids| ids.len() <= IDS_MAX) else {
         return invalid(format!(
             "QueryIDs of a search must be at most {IDS_MAX} texts of 32 hexadecimal digits"

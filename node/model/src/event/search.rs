@@ -1,6 +1,6 @@
 //! What is kept of a search that counts?
 
-use super::QueryId;
+use super::{QueryId, TextList};
 use crate::filter::{Atom, Filter, FilterAtom, NumericOp};
 use crate::ids::IndexName;
 use crate::user::OWNER;
@@ -31,11 +31,11 @@ pub struct CountedSearch {
     /// Records found.
     pub hits: u64,
     /// Records shown, the first ones.
-    pub shown: Vec<String>,
+    pub shown: TextList,
     /// Tags for analytics.
-    pub tags: Vec<String>,
+    pub tags: TextList,
     /// Filters, each as [`filter_texts`] writes it.
-    pub filters: Vec<String>,
+    pub filters: TextList,
     /// Code of the country of the caller.
     pub country: Option<String>,
     /// Ids that it was answered with, keystrokes before it included.
@@ -48,7 +48,7 @@ impl CountedSearch {
     /// About how many bytes it takes in an entry.
     pub fn bytes(&self) -> usize {
         let lists = [&self.shown, &self.tags, &self.filters];
-        let texts: usize = lists.into_iter().flatten().map(|text| text.len() + 8).sum();
+        let texts: usize = lists.into_iter().map(|texts| texts.bytes() + 8 * texts.len()).sum();
         64 + self.index.as_str().len()
             + self.user.len()
             + self.query.len()

@@ -14,7 +14,7 @@ fn crowd(store: &mut EventStore, log: &mut Vec<Entry>) {
             query: if number == 7 { "only one".to_owned() } else { format!("query {}", number % 90) },
             hits: number % 4,
             shown: (0..number % 4).map(|place| format!("o{}", number % 90 + place)).collect(),
-            tags: (0..number % 2).map(|_| "a".to_owned()).collect(),
+            tags: (0..number % 2).map(|_| "a").collect(),
             filters: (0..number % 3).map(|filter| format!("brand:{filter}")).collect(),
             country: None,
             query_ids: if number % 3 == 0 { vec![QueryId(number.into())] } else { vec![] },
