@@ -2,7 +2,7 @@
 
 use parking_lot::Mutex;
 use quorate_model::{Error, NodeId, Result};
-use quorate_store::space::{INDEXED_FACTOR, Room};
+use quorate_store::space::Room;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -223,7 +223,7 @@ impl DiskGuard {
     }
     /// Bytes that what was accepted will take, and merges that go on.
     pub fn claimed_bytes(&self) -> u64 {
-        self.room.claimed_bytes().saturating_add(self.in_log_bytes().saturating_mul(INDEXED_FACTOR))
+        self.room.claimed_bytes().saturating_add(self.room.indexed_bytes(self.in_log_bytes()))
     }
     fn left_bytes(&self) -> u64 {
         self.free_bytes().saturating_sub(self.claimed_bytes())

@@ -143,7 +143,13 @@ impl Client {
     }
 
     fn answer(&self, sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer> {
-        let mut response = sent.with_context(|| format!("cannot reach {}", self.url))?;
+        let mut response = sent.map_err(|error| {
+            let hint = match error.to_string().contains("CaUsedAsEndEntity") {
+                true => ": its certificate says that it is an authority's own; make it with basicConstraints=CA:FALSE",
+                false => "",
+            };
+            anyhow::Error::new(error).context(format!("cannot reach {}{hint}", self.url))
+        })?;
         let status = response.status().as_u16();
         let retry_after_s = response
             .headers()

@@ -11,6 +11,7 @@ mod keys;
 mod log;
 mod logging;
 mod options;
+mod output;
 mod process;
 mod roots;
 mod search;
@@ -29,6 +30,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     let matches = command().get_matches();
+    if matches.subcommand_name() != Some("serve") {
+        output::end_with_its_reader();
+    }
     match run(&matches) {
         Ok(code) => code,
         Err(error) => {

@@ -126,6 +126,8 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
     )
     .await;
     node.write(Method::PUT, "/1/indexes/shop/settings", json!({"replicas": ["linked"]})).await;
+    node.post("/1/configs", json!({"indexName": "of-linked", "sourceIndices": [{"indexName": "linked"}]}))
+        .await;
     node.call(Method::PUT, "/1/indexes/shop/settings", r#"{"replicas": ["linked", "s"]}"#)
         .await
         .refused(400, "s is a suggestions index: it cannot be a replica of shop");
@@ -152,6 +154,11 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
             "Invalid body \"sourceIndices must not lead to",
         ),
         (
+            "shop",
+            json!({"sourceIndices": [{"indexName": "of-linked"}]}),
+            "Invalid body \"sourceIndices must not lead to",
+        ),
+        (
             "u",
             json!({"sourceIndices": [{"indexName": "a"}], "exclude": ["/(/"]}),
             "Invalid value for \"exclude\"",
@@ -174,7 +181,7 @@ async fn c16_what_is_wrong_says_what_and_changes_nothing() {
     node.call(Method::POST, "/1/configs", r#"{"sourceIndices": []}"#)
         .await
         .refused(400, "IndexName cannot be empty.");
-    assert_eq!(node.get("/1/configs").await.as_array().unwrap().len(), 2);
+    assert_eq!(node.get("/1/configs").await.as_array().unwrap().len(), 3);
 }
 
 #[actix_web::test]
@@ -310,6 +317,28 @@ async fn a_build_replaces_records_and_nothing_else() {
     let after = node.built("s").await;
     assert!(after["lastBuiltAt"].as_str() > before["lastBuiltAt"].as_str(), "{before} {after}");
     assert!(node.suggestions("s").await.len() > 1);
+}
+
+#[actix_web::test]
+async fn a_replica_that_closes_a_circle_later_costs_no_records() {
+    let node = Node::start().await;
+    let of = |source: &str| json!({"sourceIndices": [{"indexName": source}]}).to_string();
+    node.call(Method::PUT, "/1/configs/s", &of("later")).await.success();
+    node.call(Method::PUT, "/1/configs/shop", &of("s")).await.success();
+    node.built("shop").await;
+    node.write(Method::PUT, "/1/indexes/shop/own", json!({"query": "of a user", "popularity": 1})).await;
+    node.write(Method::PUT, "/1/indexes/shop/settings", json!({"replicas": ["later"]})).await;
+    let request = test::TestRequest::post()
+        .uri("/admin/suggestions/shop/build")
+        .peer_addr("127.0.0.1:7000".parse().unwrap())
+        .insert_header(("X-Algolia-Application-Id", APP))
+        .insert_header(("X-Algolia-API-Key", ADMIN));
+    node.send(request).await.success();
+    node.built("shop").await;
+    let log = node.log_of("shop").await;
+    let says = |line: &Value| line["message"].as_str().is_some_and(|it| it.contains("lead to shop itself"));
+    assert!(log.iter().any(says), "{log:?}");
+    assert_eq!(node.suggestions("shop").await, [("of a user".to_owned(), 1)]);
 }
 
 #[actix_web::test]

@@ -2,7 +2,7 @@
 
 use super::rows::{ROW_BYTES_MAX, Row, RowChange, StateTable};
 use super::suggestions_row::{BuildBegun, Built, SuggestionsRow};
-use super::{At, MetaState};
+use super::{At, IndexRow, MetaState};
 use quorate_model::{IndexName, NodeId, SuggestionConfig, limits};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,17 +32,30 @@ fn row(index: &IndexName, row: &SuggestionsRow) -> RowChange {
 }
 
 impl MetaState {
-    /// Whether an index that a configuration reads is its suggestions index, or is made from that, also by way of others.
-    pub fn loops(&self, config: &SuggestionConfig) -> bool {
+    /// Whether an index that a configuration reads is its suggestions index, or is made from that, also by way of others and of replicas,
+    /// whose records are those of their primary.
+    pub fn leads_back(&self, config: &SuggestionConfig) -> bool {
+        self.leads_back_by(config, |index| {
+            self.catalogue.get(index).and_then(IndexRow::primary).map(|link| &link.name)
+        })
+    }
+    /// The same without replicas, which is what entries of logs have been decided by.
+    fn loops(&self, config: &SuggestionConfig) -> bool {
+        self.leads_back_by(config, |_| None)
+    }
+    fn leads_back_by<'m>(
+        &'m self,
+        config: &'m SuggestionConfig,
+        is_like: impl Fn(&IndexName) -> Option<&'m IndexName>,
+    ) -> bool {
         let (mut seen, mut next) = (BTreeSet::new(), config.reads().collect::<Vec<_>>());
         while let Some(index) = next.pop() {
             if *index == config.index_name {
                 return true;
             }
-            if seen.insert(index)
-                && let Some(row) = self.suggestions.get(index)
-            {
-                next.extend(row.config.reads());
+            if seen.insert(index) {
+                next.extend(is_like(index));
+                next.extend(self.suggestions.get(index).into_iter().flat_map(|row| row.config.reads()));
             }
         }
         false

@@ -115,12 +115,7 @@ fn check(meta: &MetaState, config: &SuggestionConfig) -> Result<()> {
         )));
     }
     Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
-    // by way of a replica, whose records are those of its primary, too
-    let is_own_replica = |index: &IndexName| {
-        let primary = meta.catalogue.get(index).and_then(IndexRow::primary);
-        primary.is_some_and(|primary| primary.name == config.index_name)
-    };
-    match meta.loops(config) || config.reads().any(is_own_replica) {
+    match meta.leads_back(config) {
         true => Err(Error::invalid(format!(
             "Invalid body \"sourceIndices must not lead to the suggestions index {}\".",
             config.index_name

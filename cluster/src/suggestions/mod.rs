@@ -172,6 +172,13 @@ async fn overtaken(context: &NodeContext, index: &IndexName, begun: &Suggestions
 async fn carry_out(context: &NodeContext, row: &SuggestionsRow, log: &mut BuildLog) -> Result<()> {
     let config = &row.config;
     log.add(Level::Info, 0, &format!("building {}", config.index_name));
+    // a replica that was linked since may close a circle, in which an index would be made of nothing but itself
+    if context.meta().leads_back(config) {
+        return Err(Error::invalid(format!(
+            "the source indices have come to lead to {} itself, by way of a replica: it is left as it is",
+            config.index_name
+        )));
+    }
     let indices = Indices::new(context);
     let dictionaries = context.node().dictionaries().clone();
     let suggestions = build::suggestions(&indices, config, dictionaries, log).await?;

@@ -252,8 +252,7 @@ fn matching_sets(
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
     let mut prepared = Prepared::new(view, settings, params, (&fixed, &fixed.geo), scratch);
-    let (found, _) =
-        find(&mut plan, params, |plan| run(&mut prepared, plan, params, params.hits_per_page, scratch));
+    let (found, _) = find(&mut plan, params, |plan| run(&mut prepared, plan, params, scratch));
     Ok((found.matched, found.count_cut))
 }
 /// The ids of the records that filters and places select, in the order of the custom ranking of each segment.

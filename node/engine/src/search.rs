@@ -79,8 +79,7 @@ pub fn search(
     let promotion = Promotion::new(view, settings, &effects.promoted, &prepared.contexts, forced);
     plan.wants_set |= !promotion.is_empty();
     plan.limit = plan.limit.saturating_add(promotion.len());
-    let (mut found, removed) =
-        find(&mut plan, &params, |plan| run(&mut prepared, plan, &params, page.length, scratch));
+    let (mut found, removed) = find(&mut plan, &params, |plan| run(&mut prepared, plan, &params, scratch));
     let matched = std::mem::take(&mut found.matched);
     let mut grouping_clock = Clock::new(&limits.deadline);
     let all_hits = second_order.map(|order| {
@@ -222,12 +221,14 @@ pub(crate) fn find(
     });
     (found, text)
 }
-/// Runs the plan; a page that stays short is worth the wider walk for typos.
+/// With fewer hits than these the wider walk for typos is worth it: a usual page would stay short. The page that is asked for does not
+/// matter, or counts would change from page to page.
+const FEW: u64 = 20;
+/// Runs the plan, and when it finds few once more with a wider walk for typos.
 pub(crate) fn run(
     prepared: &mut Prepared<'_>,
     plan: &mut Plan,
     params: &Effective,
-    page_length: u64,
     scratch: &mut Scratch,
 ) -> Found {
     plan.deep = false;
@@ -240,7 +241,7 @@ pub(crate) fn run(
         Growth::Some => return prepared.run(plan, params.typo_tolerance, scratch),
         Growth::Late => return Found { count_cut: true, ..found },
     }
-    if found.count >= page_length.max(1) || plan.words.iter().all(|word| word.edits < 2) {
+    if found.count >= FEW || plan.words.iter().all(|word| word.edits < 2) {
         return found;
     }
     plan.deep = true;

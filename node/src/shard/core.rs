@@ -150,7 +150,7 @@ impl ShardCore {
         if self.claimed.is_none_or(|at| now >= at + CLAIM) {
             self.claimed = Some(now);
             if let Some(open) = &mut self.open {
-                open.claim_room(self.queue.bytes());
+                open.claim_room();
             }
         }
     }
@@ -158,7 +158,12 @@ impl ShardCore {
     fn upkeep(&mut self, queue: Queue, now: Instant) -> Result<Option<Duration>, ()> {
         let upkeep = self.open(now).and_then(|open| {
             let due_in = open.publication_due_in(queue, now);
-            if due_in == Some(Duration::ZERO) {
+            let publishes = due_in == Some(Duration::ZERO);
+            if publishes || open.flush_is_due(now) {
+                // it may take long, and others accept meanwhile
+                open.claim_room();
+            }
+            if publishes {
                 open.publish(now)?;
             }
             if open.flush_is_due(now) {

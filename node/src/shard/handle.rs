@@ -39,7 +39,7 @@ pub struct Unclosed {
 impl ShardHandle {
     /// Starts the shard on a thread of its own. Errors: there is no thread for it.
     pub fn start(state: Arc<IndexState>, options: ShardOptions) -> Result<ShardHandle> {
-        let queue = ShardQueue::new(QUEUE_BYTES_MAX);
+        let queue = ShardQueue::new(QUEUE_BYTES_MAX, &options.writer.room);
         let core = ShardCore::new(state.clone(), options, queue.clone());
         let started = actor::start(core, queue.clone(), format!("shard-{}", state.incarnation));
         let thread =

@@ -13,7 +13,7 @@ use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWrit
 use quorate_model::record::{PartialOutcome, apply_partial};
 use quorate_model::user::OWNER;
 use quorate_model::{Filter, RecordOp, SearchParams, UserId};
-use quorate_store::space::{Claim, INDEXED_FACTOR};
+use quorate_store::space::Claim;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -358,10 +358,9 @@ impl OpenShard {
         Ok(())
     }
 
-    /// Claims the room on disk that durable commits will take for what was accepted so far, `queued_bytes` that wait included.
-    pub fn claim_room(&mut self, queued_bytes: usize) {
-        let queued = INDEXED_FACTOR * queued_bytes as u64;
-        self.claim.set(self.writer.owed_bytes() + queued);
+    /// Claims the room on disk that durable commits will take for what was carried out so far.
+    pub fn claim_room(&mut self) {
+        self.claim.set(self.writer.owed_bytes());
     }
 
     /// Whether the shard may be closed without losing time: nothing is waiting to be made durable.

@@ -7,6 +7,7 @@ use super::work::Work;
 use crate::error::{Error, Result};
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::{Condvar, Mutex};
+use quorate_store::space::{Claim, Room};
 use std::collections::VecDeque;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -39,6 +40,8 @@ pub struct ShardQueue {
 struct State {
     works: VecDeque<Queued>,
     bytes: usize,
+    /// What they will take of the disk.
+    claim: Claim,
     single_tries: usize,
     /// Since when the piece of work that is being carried out waits.
     taken: Option<Instant>,
@@ -50,6 +53,14 @@ struct State {
     waits_for: &'static str,
     last_error: Option<String>,
     failures: u32,
+}
+
+impl State {
+    /// Holds work of so many bytes instead.
+    fn take(&mut self, bytes: usize) {
+        self.bytes = bytes;
+        self.claim.set_indexed(bytes as u64);
+    }
 }
 
 /// How a shard is, for those who look after the node.
@@ -70,11 +81,12 @@ pub struct ShardStatus {
 }
 
 impl ShardQueue {
-    /// An empty queue for up to `bytes_max` bytes.
-    pub(super) fn new(bytes_max: usize) -> Arc<ShardQueue> {
+    /// An empty queue for up to `bytes_max` bytes, whose work takes of this room on the disk once it is carried out.
+    pub(super) fn new(bytes_max: usize, room: &Room) -> Arc<ShardQueue> {
         let state = State {
             works: VecDeque::new(),
             bytes: 0,
+            claim: room.claim(0),
             single_tries: 0,
             taken: None,
             // it looks once by itself when it starts
@@ -124,7 +136,8 @@ impl ShardQueue {
                 }
                 state.single_tries += 1;
             }
-            state.bytes += bytes;
+            let all = state.bytes + bytes;
+            state.take(all);
             state.works.push_back(Queued { work, bytes, since: now });
             if std::mem::replace(&mut state.is_awake, true) {
                 return Ok(());
@@ -153,7 +166,8 @@ impl ShardQueue {
     /// Gives back the room of work that is done.
     pub(super) fn done(&self, bytes: usize, was_tried_once: bool) {
         let mut state = self.state.lock();
-        state.bytes = state.bytes.saturating_sub(bytes);
+        let left = state.bytes.saturating_sub(bytes);
+        state.take(left);
         state.single_tries -= usize::from(was_tried_once && state.single_tries > 0);
         state.taken = None;
         self.has_room.notify_all();
@@ -178,7 +192,8 @@ impl ShardQueue {
                 state.works.drain(..).partition(|queued| queued.work.is_tried_once());
             state.works = works;
             state.single_tries = 0;
-            state.bytes -= refused.iter().map(|queued| queued.bytes).sum::<usize>();
+            let left = state.bytes - refused.iter().map(|queued| queued.bytes).sum::<usize>();
+            state.take(left);
             self.has_room.notify_all();
             refused
         };
@@ -188,7 +203,8 @@ impl ShardQueue {
     pub(super) fn close(&self) {
         let given_up = {
             let mut state = self.state.lock();
-            (state.is_closed, state.bytes, state.single_tries) = (true, 0, 0);
+            (state.is_closed, state.single_tries) = (true, 0);
+            state.take(0);
             state.taken = None;
             state.waits_for = "nothing: it has stopped";
             self.has_room.notify_all();
@@ -212,7 +228,8 @@ impl ShardQueue {
         std::mem::take(&mut self.state.lock().has_ended)
     }
     /// Bytes of work that is not done.
-    pub(super) fn bytes(&self) -> usize {
+    #[cfg(test)]
+    fn bytes(&self) -> usize {
         self.state.lock().bytes
     }
     /// Attempts that failed in a row.
@@ -276,7 +293,7 @@ mod tests {
 
     #[test]
     fn a_full_queue_makes_the_next_command_wait_until_work_is_done() {
-        let queue = ShardQueue::new(100);
+        let queue = ShardQueue::new(100, &Room::boundless());
         queue.wait_for_room(500).expect("nothing waits");
         push(&queue, 1, 80);
         let other = queue.clone();
@@ -293,7 +310,7 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_shard_that_has_stopped() {
-        let queue = ShardQueue::new(100);
+        let queue = ShardQueue::new(100, &Room::boundless());
         push(&queue, 1, 80);
         let answer = queue.ask(|done| Work::Flush { done }).unwrap();
         let other = queue.clone();
@@ -307,7 +324,7 @@ mod tests {
 
     #[test]
     fn what_failed_stays_first_and_what_is_tried_once_is_refused() {
-        let queue = ShardQueue::new(1_000);
+        let queue = ShardQueue::new(1_000, &Room::boundless());
         push(&queue, 1, 10);
         let answer = queue.ask(|done| Work::Flush { done }).unwrap();
         push(&queue, 2, 10);
@@ -321,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_is_tried_once_is_bounded_and_waits_for_no_room() {
-        let queue = ShardQueue::new(10);
+        let queue = ShardQueue::new(10, &Room::boundless());
         push(&queue, 1, 10);
         let answers: Vec<_> =
             (0..SINGLE_TRIES_MAX).map(|_| queue.ask(|done| Work::Flush { done }).unwrap()).collect();
@@ -333,7 +350,7 @@ mod tests {
 
     #[test]
     fn the_thread_is_woken_once_for_all_that_comes_before_it_looks() {
-        let (queue, woken) = (ShardQueue::new(1_000), Arc::new(AtomicUsize::new(0)));
+        let (queue, woken) = (ShardQueue::new(1_000, &Room::boundless()), Arc::new(AtomicUsize::new(0)));
         let counted = woken.clone();
         queue.wakes(move || {
             counted.fetch_add(1, Ordering::Relaxed);
@@ -350,7 +367,7 @@ mod tests {
 
     #[test]
     fn it_says_how_old_its_head_is() {
-        let (queue, now) = (ShardQueue::new(1_000), Instant::now());
+        let (queue, now) = (ShardQueue::new(1_000, &Room::boundless()), Instant::now());
         assert_eq!(queue.status(now).head_age, Duration::ZERO);
         queue.push(apply(1), 7, now).unwrap();
         queue.push(apply(2), 7, now + Duration::from_secs(2)).unwrap();

@@ -22,8 +22,15 @@ pub fn of(folder: &Path) -> Result<Space> {
     Ok(Space { free_bytes: told.f_bavail * told.f_frsize, total_bytes: told.f_blocks * told.f_frsize })
 }
 
-/// Bytes that an index takes on disk for each byte of records, about.
-pub const INDEXED_FACTOR: u64 = 2;
+/// Bytes that an index takes on disk for a thousand bytes of records: at first what those of many different words take, since nothing
+/// is known of the records yet.
+const INDEXED_AT_FIRST: u64 = 10_000;
+/// And at least.
+const INDEXED_LEAST: u64 = 2_000;
+/// From so many bytes of records on what they have taken says something of those that follow: fewer take much for what each segment has.
+const TELLING_BYTES: u64 = 256 << 10;
+/// By which part of the difference less is expected after some have taken less.
+const LESS_BY: u64 = 4;
 /// How long a look at the disk is good for.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 /// The last part of the reserve, which is kept for what makes room or is needed for it: removals, durable commits, dumps.
@@ -48,6 +55,8 @@ struct Shared {
     looked_ms: AtomicU64,
     free_bytes: AtomicU64,
     claimed_bytes: AtomicU64,
+    /// Bytes that a thousand bytes of records take.
+    indexed: AtomicU64,
 }
 
 impl Room {
@@ -67,6 +76,7 @@ impl Room {
             looked_ms: AtomicU64::new(0),
             free_bytes: AtomicU64::new(u64::MAX),
             claimed_bytes: AtomicU64::new(0),
+            indexed: AtomicU64::new(INDEXED_AT_FIRST),
         };
         Room { shared: Arc::new(shared) }
     }
@@ -98,6 +108,22 @@ impl Room {
                 tracing::warn!(%error, folder = %folder.display(), "cannot read the free space")
             }
         }
+    }
+    /// Bytes that records will take when they are indexed, about.
+    pub fn indexed_bytes(&self, record_bytes: u64) -> u64 {
+        let indexed =
+            u128::from(record_bytes) * u128::from(self.shared.indexed.load(Ordering::Relaxed)) / 1_000;
+        u64::try_from(indexed).unwrap_or(u64::MAX)
+    }
+    /// Notes what records have taken: as much is expected of those that follow at once when it is more than before, and little by little
+    /// when it is less.
+    pub fn note_indexed(&self, record_bytes: u64, indexed_bytes: u64) {
+        if record_bytes < TELLING_BYTES {
+            return;
+        }
+        let taken = (indexed_bytes.saturating_mul(1_000) / record_bytes).max(INDEXED_LEAST);
+        let expect = |before: u64| Some(taken.max(before - before.saturating_sub(taken) / LESS_BY));
+        let _before = self.shared.indexed.fetch_update(Ordering::Relaxed, Ordering::Relaxed, expect);
     }
     /// Bytes that were accepted and are not on the disk yet, with those that work under way will take.
     pub fn claimed_bytes(&self) -> u64 {
@@ -151,6 +177,10 @@ impl Claim {
         }
         self.bytes = bytes;
     }
+    /// Claims what so many bytes of records will take when they are indexed.
+    pub fn set_indexed(&mut self, record_bytes: u64) {
+        self.set(self.room.indexed_bytes(record_bytes));
+    }
 }
 impl Drop for Claim {
     fn drop(&mut self) {
@@ -186,5 +216,26 @@ mod tests {
         assert_eq!(room.claimed_bytes(), 0);
         assert!(room.claim_spare(free - free / 4).is_some());
         assert!(Room::boundless().claim_spare(u64::MAX).is_some());
+    }
+
+    #[test]
+    fn what_records_take_is_learned() {
+        const MIB: u64 = 1 << 20;
+        let room = Room::boundless();
+        assert_eq!(room.indexed_bytes(MIB), 10 * MIB, "the most, as long as nothing is known");
+        room.note_indexed(1_000, 3_000);
+        assert_eq!(room.indexed_bytes(MIB), 10 * MIB, "too few to tell");
+        room.note_indexed(MIB, 6 * MIB);
+        assert_eq!(room.indexed_bytes(MIB), 9 * MIB, "a quarter of the difference less");
+        (0..50).for_each(|_| room.note_indexed(MIB, MIB));
+        let least = room.indexed_bytes(MIB);
+        assert!((2 * MIB..2 * MIB + MIB / 100).contains(&least), "{least}");
+        room.note_indexed(MIB, 30 * MIB);
+        assert_eq!(
+            room.clone().indexed_bytes(MIB),
+            30 * MIB,
+            "more is expected at once, wherever it was seen"
+        );
+        assert_eq!(room.indexed_bytes(u64::MAX), u64::MAX);
     }
 }

@@ -137,5 +137,18 @@ mod tests {
         let row = Rows::open(&path).unwrap().next_row().unwrap().unwrap();
         assert_eq!(Value::Object(row.members), serde_json::json!({"user": "007", "position": "1"}));
         assert_eq!(row.place, "line 2");
+        for end in ["\n", "\r\n"] {
+            let lines = ["user,query,event", "u,,", "\"v\",\"a\nb\",e", "w,\"\",", ""].join(end);
+            std::fs::write(&path, lines).unwrap();
+            let mut rows = Rows::open(&path).unwrap();
+            for (place, query) in [("line 2", ""), ("line 3", "a\nb"), ("line 5", "")] {
+                let row = rows.next_row().unwrap().unwrap();
+                assert_eq!(
+                    (row.place.as_str(), &row.members["query"]),
+                    (place, &Value::from(query)),
+                    "{end:?}"
+                );
+            }
+        }
     }
 }

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!((read.events.len(), read.searches.len()), (1_000, 999));
         let wrong =
             body.add(found(json!({"kind": "view", "time": 5, "object": "a"}), 1)).expect_err("refused");
-        assert_eq!(wrong, "EventName is required");
+        assert_eq!(wrong, "there is no event, which is what its sender calls it");
         assert_eq!(body.rows(), 1_999, "nothing of it stays");
     }
 }

@@ -99,6 +99,9 @@ pub fn read(row: Row) -> Result<Past, String> {
         }
         put("objectData", (!data.is_empty()).then(|| json!([data])));
     }
+    if !event.contains_key("eventName") {
+        return Err("there is no event, which is what its sender calls it".to_owned());
+    }
     Ok(Past::Event(Value::Object(event)))
 }
 

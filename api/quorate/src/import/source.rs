@@ -47,12 +47,21 @@ pub struct Source {
 enum Reader {
     Lines { input: Input, line: u64 },
     Array { input: Input, line: u64, state: ArrayState },
-    Csv { rows: csv::Reader<Bounded>, names: Vec<String>, left: Arc<AtomicU64>, cell: Cell },
+    Csv(Csv),
+}
+
+struct Csv {
+    rows: csv::Reader<Bounded>,
+    names: Vec<String>,
+    left: Arc<AtomicU64>,
+    cell: Cell,
+    /// By how many lines the reader of rows is behind: where lines end with two characters it takes the second one for the next row's.
+    behind: u64,
 }
 
 type Input = Box<dyn BufRead + Send>;
-/// What a cell of a column becomes.
-type Cell = fn(&str, &str) -> Value;
+/// What a cell of a column becomes, if it is not left out.
+type Cell = fn(&str, &str) -> Option<Value>;
 
 #[derive(PartialEq, Eq)]
 enum ArrayState {
@@ -86,9 +95,9 @@ impl Source {
         match &mut self.kind {
             Reader::Lines { input, line } => next_line(input, line),
             Reader::Array { input, line, state } => next_element(input, line, state),
-            Reader::Csv { rows, names, left, cell } => {
-                left.store(ROW_BYTES_MAX, Ordering::Relaxed);
-                next_row(rows, names, *cell)
+            Reader::Csv(csv) => {
+                csv.left.store(ROW_BYTES_MAX, Ordering::Relaxed);
+                next_row(csv)
             }
         }
     }
@@ -101,6 +110,12 @@ impl Reader {
             Form::JsonArray => Reader::Array { input, line: 1, state: ArrayState::BeforeArray },
             Form::Csv | Form::CsvText => {
                 let left = Arc::new(AtomicU64::new(ROW_BYTES_MAX));
+                let mut input = input;
+                let start = input.fill_buf().context("cannot read the file")?;
+                let behind = match start.iter().position(|byte| *byte == b'\n') {
+                    Some(end) if start[..end].ends_with(b"\r") => 1,
+                    _ => 0,
+                };
                 let input = Bounded { input, left: left.clone() };
                 let mut rows = csv::ReaderBuilder::new().flexible(false).from_reader(input);
                 let names: Vec<String> = rows
@@ -116,7 +131,7 @@ impl Reader {
                     bail!("line 1: a column has no name");
                 }
                 let cell = if form == Form::Csv { cell_value } else { cell_text };
-                Reader::Csv { rows, names, left, cell }
+                Reader::Csv(Csv { rows, names, left, cell, behind })
             }
         })
     }
@@ -131,7 +146,7 @@ fn guess(name: &str, input: &mut Input) -> Result<Form> {
     match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => Ok(Form::JsonArray),
         Some(b'{') | None => Ok(Form::JsonLines),
-        Some(_) => bail!("the file is neither JSON nor named .csv; say --format jsonl, json or csv"),
+        Some(_) => bail!("the file is neither JSON nor named .csv"),
     }
 }
 
@@ -282,20 +297,21 @@ fn take_object(input: &mut Input, line: &mut u64) -> Result<Vec<u8>> {
     }
 }
 
-fn next_row(rows: &mut csv::Reader<Bounded>, names: &[String], value: Cell) -> Result<Option<Found>> {
+fn next_row(csv: &mut Csv) -> Result<Option<Found>> {
+    let Csv { rows, names, cell: value, behind, .. } = csv;
     let mut row = csv::StringRecord::new();
     let read = rows.read_record(&mut row).map_err(|error| match error.position() {
-        Some(position) => anyhow::anyhow!("line {}: {}", position.line(), csv_reason(&error)),
+        Some(position) => anyhow::anyhow!("line {}: {}", position.line() + *behind, csv_reason(&error)),
         None => anyhow::anyhow!("cannot read the file: {error}"),
     })?;
     if !read {
         return Ok(None);
     }
-    let line = row.position().map_or(0, csv::Position::line);
+    let line = row.position().map_or(0, csv::Position::line) + *behind;
     let mut members = serde_json::Map::new();
     for (name, cell) in names.iter().zip(row.iter()) {
-        if !cell.is_empty() {
-            members.insert(name.clone(), value(name, cell));
+        if let Some(value) = value(name, cell) {
+            members.insert(name.clone(), value);
         }
     }
     Ok(Some(Found { json: Value::Object(members).to_string(), line }))
@@ -311,19 +327,23 @@ fn csv_reason(error: &csv::Error) -> String {
     }
 }
 
-/// A number or boolean when the cell is written as one in JSON, else text. Ids stay text.
-fn cell_value(name: &str, cell: &str) -> Value {
-    if name == "objectID" || !cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | 't' | 'f')) {
-        return Value::String(cell.to_owned());
+/// A number or boolean when the cell is written as one in JSON, else text. Ids stay text, and empty cells are left out.
+fn cell_value(name: &str, cell: &str) -> Option<Value> {
+    if cell.is_empty() {
+        return None;
     }
-    match serde_json::from_str::<Value>(cell) {
+    if name == "objectID" || !cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | 't' | 'f')) {
+        return Some(Value::String(cell.to_owned()));
+    }
+    Some(match serde_json::from_str::<Value>(cell) {
         Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
         _ => Value::String(cell.to_owned()),
-    }
+    })
 }
 
-fn cell_text(_: &str, cell: &str) -> Value {
-    Value::String(cell.to_owned())
+/// The text of a cell. An empty one says nothing, but for a query: that is searched for, too.
+fn cell_text(name: &str, cell: &str) -> Option<Value> {
+    (!cell.is_empty() || name == "query").then(|| Value::String(cell.to_owned()))
 }
 
 /// Bytes that the reader of rows may take for one: it reads ahead.

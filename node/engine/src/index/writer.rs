@@ -21,7 +21,7 @@ use crate::analysis::Schema;
 use crate::language::Dictionaries;
 use bytes::Bytes;
 use quorate_store::files::Files;
-use quorate_store::space::{INDEXED_FACTOR, Room};
+use quorate_store::space::Room;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -258,7 +258,7 @@ impl ShardWriter {
     }
     /// Bytes of disk that the next durable commit takes, about: what is in memory so far.
     pub fn owed_bytes(&self) -> u64 {
-        self.overlay.memory_bytes() + INDEXED_FACTOR * self.buffer_bytes as u64
+        self.overlay.memory_bytes() + self.options.room.indexed_bytes(self.buffer_bytes as u64)
     }
     /// The view of the last [`Self::publish`] or [`Self::flush`].
     pub fn view(&self) -> Arc<ShardView> {
@@ -281,7 +281,7 @@ impl ShardWriter {
             return Ok(());
         }
         self.renew_form()?;
-        self.buffer_bytes = 0;
+        let record_bytes = std::mem::take(&mut self.buffer_bytes) as u64;
         let buffer = std::mem::take(&mut self.buffer);
         let mut dead: Vec<Vec<u32>> = vec![Vec::new(); self.segments.len()];
         for object_id in buffer.keys() {
@@ -302,6 +302,7 @@ impl ShardWriter {
             ready: self.options.ready,
         };
         let made = bulk.build(puts)?;
+        self.options.room.note_indexed(record_bytes, made.iter().map(|file| file.origin().disk_bytes).sum());
         for (segment, docs) in self.segments.iter_mut().zip(dead) {
             kill(segment, &docs);
         }

@@ -157,7 +157,7 @@ impl Asker<'_> {
                     plan.wants_set = true;
                     // what is left out with more typos is known by the order
                     plan.limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
-                    find(plan, params, |plan| run(prepared, plan, params, self.asked.most, scratch)).0
+                    find(plan, params, |plan| run(prepared, plan, params, scratch)).0
                 }
                 false => Found::default(),
             };
@@ -194,7 +194,7 @@ impl Asker<'_> {
             let grouped = grouping(self.settings(), params).is_some();
             plan.limit = if grouped { usize::MAX } else { most as usize };
             plan.budget = (plan.budget / self.view.segments().len().max(1) as u64).max(1);
-            let (found, _) = find(plan, params, |plan| run(prepared, plan, params, most, scratch));
+            let (found, _) = find(plan, params, |plan| run(prepared, plan, params, scratch));
             self.is_late.set(self.is_late.get() || found.count_cut);
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
             let list = self.grouped(params, list);

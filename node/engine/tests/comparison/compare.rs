@@ -67,7 +67,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         let ranker = Ranker::new(&settings, query, &case.word_lists)
             .with_second_order(keys.as_deref())
             .with_results_per_level(case.results_per_level);
-        let Some(expected) = ranker.answer(&records, page_of(query).1) else { continue };
+        let Some(expected) = ranker.answer(&records) else { continue };
         let radius = ranker.automatic_radius(&records);
         let wanted = describe_expected(&ranker, &case, &expected, radius, &records);
         let growth = case.results_per_level;

@@ -157,11 +157,11 @@ impl<'a> Ranker<'a> {
     /// Ranks all records; gives words up as removeWordsIfNoResults says.
     ///
     /// `None` when there are more ways to read the query than are tried.
-    pub fn answer(&self, records: &[Value], page_length: u64) -> Option<Answer> {
+    pub fn answer(&self, records: &[Value]) -> Option<Answer> {
         if self.readings(&self.words, records).len() > READINGS_MAX {
             return None;
         }
-        let attempt = |words: &[Wanted]| self.attempt(words, records, page_length);
+        let attempt = |words: &[Wanted]| self.attempt(words, records);
         Some(self.giving_words_up(attempt, |answer| answer.count))
     }
     /// The attempt that finds something, words being given up as removeWordsIfNoResults says.
@@ -188,14 +188,14 @@ impl<'a> Ranker<'a> {
         }
         found
     }
-    /// With many results required words grow; a short page is worth the wider search for typos.
-    fn attempt(&self, words: &[Wanted], records: &[Value], page_length: u64) -> Answer {
+    /// With many results required words grow; with few the wider search for typos is worth it.
+    fn attempt(&self, words: &[Wanted], records: &[Value]) -> Answer {
         let answer = self.rank_all(words, records, false, 0);
         let found = answer.matched.len() as u64;
         if let Some(required) = self.required_words(words, records, found) {
             return self.rank_all(words, records, false, required);
         }
-        let wider = words.iter().any(|word| word.edits == 2) && found < page_length.max(1);
+        let wider = words.iter().any(|word| word.edits == 2) && found < 20;
         if wider { self.rank_all(words, records, true, 0) } else { answer }
     }
     /// Every record that matches and has so many words, ranked, in no order.

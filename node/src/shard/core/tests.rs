@@ -10,6 +10,7 @@ use quorate_engine::index::{LevelInForce, WriterOptions};
 use quorate_model::{GroupId, RecordOp};
 use quorate_store::failing::{FailingFiles, Fault};
 use quorate_store::files::RealFiles;
+use quorate_store::space::Room;
 use std::sync::atomic::AtomicBool;
 use tempfile::TempDir;
 
@@ -45,7 +46,7 @@ impl Rig {
             halt: halt.clone(),
             rebuild_failures: Arc::default(),
         };
-        let queue = ShardQueue::new(1 << 20);
+        let queue = ShardQueue::new(1 << 20, &Room::boundless());
         let core = ShardCore::new(state.clone(), options, queue.clone());
         let now = Instant::now();
         Rig { core, queue, state, files, is_led_elsewhere, halt, now, log_index: 0, _folder: folder }
