@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 /// Records of a batch, and bytes of each that are stored only.
 const BATCH: (u64, usize) = (5_000, 2_000);
+/// Words of a record, and records of a batch of them.
+const WORDS: u64 = 600;
 /// Clients that fill the disk.
 const WRITERS: u64 = 2;
 /// Batches of one client that are refused in a row before it gives up: a shortage of a moment passes.
@@ -24,12 +26,25 @@ fn load(writer: u64, batch: u64, chance: &mut Chance) -> Value {
     };
     json!({"requests": (0..records).map(&mut add).collect::<Vec<_>>()})
 }
+/// A batch of as many records as there are words in each, all of which are different: an index of them takes nine times their size.
+fn words(writer: u64, batch: u64, chance: &mut Chance) -> Value {
+    let mut add = |n: u64| {
+        let words: Vec<String> =
+            (0..WORDS).map(|_| format!("{:08x}", chance.below(u64::MAX) >> 32)).collect();
+        json!({"action": "addObject", "body": {"objectID": id_of(writer, batch, n), "title": words.join(" ")}})
+    };
+    json!({"requests": (0..WORDS).map(&mut add).collect::<Vec<_>>()})
+}
 fn id_of(writer: u64, batch: u64, n: u64) -> String {
     format!("{writer}-{batch}-{n}")
 }
 
 /// Writes batches until the disk has no room for more; how many were answered, and the last task.
-fn write_until_refused(client: &Client, writer: u64) -> (u64, Option<u64>) {
+fn write_until_refused(
+    client: &Client,
+    writer: u64,
+    load: fn(u64, u64, &mut Chance) -> Value,
+) -> (u64, Option<u64>) {
     let mut chance = Chance::new(writer);
     let (mut answered, mut last, mut refused) = (0, None, 0);
     while refused < REFUSED {
@@ -87,7 +102,7 @@ fn a_load_that_fills_its_disk_is_refused_and_nothing_answered_is_lost() {
     let written: Vec<(u64, Option<u64>)> = std::thread::scope(|threads| {
         let writers = (0..WRITERS).map(|writer| {
             let client = client.clone();
-            threads.spawn(move || write_until_refused(&client, writer))
+            threads.spawn(move || write_until_refused(&client, writer, load))
         });
         let writers: Vec<_> = writers.collect();
         writers.into_iter().map(|writer| writer.join().unwrap()).collect()
@@ -121,4 +136,20 @@ fn a_load_that_fills_its_disk_is_refused_and_nothing_answered_is_lost() {
     check_load(&client, &answered);
     let server = server.kill().unwrap().start().unwrap();
     check_load(&server.client(), &answered);
+}
+
+#[test]
+fn a_load_of_different_words_leaves_room_for_a_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = SmallDisk::mount(&folder.path().join("disk"), 400).unwrap() else { return };
+    let setup = Setup::new(disk.path().join("data")).log_to(folder.path().join("server.log"));
+    let server = setup.start().unwrap();
+    let client = server.client();
+    let (answered, last) = write_until_refused(&client, 0, words);
+    assert!(answered > 0, "refused before there was a load");
+    client.wait_task("full", last.unwrap()).unwrap();
+    let count = |client: &Client| client.search("full", &json!({"query": ""})).unwrap()["nbHits"].clone();
+    assert_eq!(count(&client), answered * WORDS);
+    let server = server.kill().unwrap().start().unwrap();
+    assert_eq!(count(&server.client()), answered * WORDS);
 }
