@@ -149,16 +149,7 @@ fn mistakes_on_the_command_line_are_named() {
     refused(&data, &["serve", "--config", "/nowhere/quorate.toml"], "/nowhere/quorate.toml");
     refused(&data, &["serve", "--admin-key", "secret"], "--admin-key");
     refused(&data, &["import", "i", "/nowhere/file.jsonl"], "");
-    let nowhere = ["serve", "--peer-listen", "127.0.0.1:0", "--peer-address", "0.0.0.0:7701"];
-    refused(&data, &nowhere, "peer-address 0.0.0.0:7701 is no address that other nodes can use");
     refused(&data, &["health", "--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9");
-    let (reader, writer) = std::io::pipe().unwrap();
-    drop(reader);
-    let mut command = quorate(&data);
-    let child = command.args(["config"]).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
-    let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.code() == Some(141) && said.is_empty(), "nobody reads on: {said}");
     let mut command = quorate(&data);
     let output = command.args(["serve"]).env("QUORATE_LISTNE", "127.0.0.1:0").output().unwrap();
     assert!(String::from_utf8_lossy(&output.stderr).contains("did you mean QUORATE_LISTEN?"));

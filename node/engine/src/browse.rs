@@ -9,7 +9,6 @@ use crate::index::{RankKeys, Segment, ShardView};
 use crate::limits::SearchLimits;
 use crate::matching::find::Prepared;
 use crate::matching::paths;
-use crate::page::Page;
 use crate::query::plan::plan;
 use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word, strategy};
@@ -205,10 +204,8 @@ pub fn search_facet(
     strategy::apply(&mut params);
     let hidden = located(view, &effects.hidden);
     let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
-    // a short page decides whether words are looked for more widely, as it does for the search
-    let selected = Effective { hits_per_page: Page::new(settings, &params, limits).length, ..params.clone() };
     let (matched, cut) =
-        matching_sets(view, settings, &selected, words, hidden, limits.deadline.clone(), scratch)?;
+        matching_sets(view, settings, &params, words, hidden, limits.deadline.clone(), scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],

@@ -181,7 +181,13 @@ impl ShardCore {
         self.queue.says(work.name());
         match self.do_work(work, bytes, now) {
             Some(unfinished) => self.queue.put_back(Queued { work: unfinished, bytes, since }),
-            None => self.queue.done(bytes, is_tried_once),
+            None => {
+                // before the queue gives back what it has claimed for it
+                if let Some(open) = &mut self.open {
+                    open.claim_room();
+                }
+                self.queue.done(bytes, is_tried_once);
+            }
         }
     }
     /// Returns the work that has to be tried again.

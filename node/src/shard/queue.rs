@@ -310,8 +310,10 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_a_shard_that_has_stopped() {
-        let queue = ShardQueue::new(100, &Room::boundless());
+        let room = Room::boundless();
+        let queue = ShardQueue::new(100, &room);
         push(&queue, 1, 80);
+        assert_eq!(room.claimed_bytes(), room.indexed_bytes(80));
         let answer = queue.ask(|done| Work::Flush { done }).unwrap();
         let other = queue.clone();
         let waiter = std::thread::spawn(move || other.wait_for_room(80));
@@ -320,11 +322,13 @@ mod tests {
         assert!(answer.recv().is_err(), "the answer is let go of");
         assert!(matches!(queue.push(apply(2), 1, Instant::now()), Err(Error::Stopped)));
         assert!(queue.take().is_none());
+        assert_eq!(room.claimed_bytes(), 0);
     }
 
     #[test]
     fn what_failed_stays_first_and_what_is_tried_once_is_refused() {
-        let queue = ShardQueue::new(1_000, &Room::boundless());
+        let room = Room::boundless();
+        let queue = ShardQueue::new(1_000, &room);
         push(&queue, 1, 10);
         let answer = queue.ask(|done| Work::Flush { done }).unwrap();
         push(&queue, 2, 10);
@@ -332,8 +336,11 @@ mod tests {
         queue.put_back(first);
         queue.refuse_single_tries();
         assert!(matches!(answer.recv(), Ok(Err(Error::Delayed))));
-        assert_eq!(queue.bytes(), 20);
+        assert_eq!((queue.bytes(), room.claimed_bytes()), (20, room.indexed_bytes(20)));
         assert_eq!([(); 2].map(|()| log_index(&queue.take().unwrap())), [1, 2]);
+        assert_eq!(room.claimed_bytes(), room.indexed_bytes(20), "what is carried out is on no disk yet");
+        queue.done(10, false);
+        assert_eq!(room.claimed_bytes(), room.indexed_bytes(10));
     }
 
     #[test]

@@ -99,7 +99,7 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
 
 /// Files and functions that have grown over it for no reason, with their lines. The list only shrinks: whoever adds to one takes
 /// something out of it first.
-const GROWN: &[(&str, usize)] = &[("node/engine/src/search.rs search", 104)];
+const GROWN: &[(&str, usize)] = &[("node/engine/src/search.rs search", 103)];
 
 /// The functions of a file with their lines, from the first to the closing brace. The text is as rustfmt leaves it: a function
 /// ends with the first brace that stands where it begins.

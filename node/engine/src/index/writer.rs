@@ -281,7 +281,7 @@ impl ShardWriter {
             return Ok(());
         }
         self.renew_form()?;
-        let record_bytes = std::mem::take(&mut self.buffer_bytes) as u64;
+        self.buffer_bytes = 0;
         let buffer = std::mem::take(&mut self.buffer);
         let mut dead: Vec<Vec<u32>> = vec![Vec::new(); self.segments.len()];
         for object_id in buffer.keys() {
@@ -301,6 +301,8 @@ impl ShardWriter {
             part_bytes: self.part_bytes(),
             ready: self.options.ready,
         };
+        // of what is indexed alone: deletions and earlier versions of a record have been in the buffer, too
+        let record_bytes = puts.iter().map(|(id, record)| (id.len() + record.len()) as u64).sum();
         let made = bulk.build(puts)?;
         self.options.room.note_indexed(record_bytes, made.iter().map(|file| file.origin().disk_bytes).sum());
         for (segment, docs) in self.segments.iter_mut().zip(dead) {

@@ -143,7 +143,11 @@ impl<'a> Marker<'a> {
     /// Marks a text whose words are mostly runs of ASCII letters and digits.
     fn mark_plain(&mut self, text: &str, typos: &[u8], marks: &mut Marks, detail: Detail) {
         let mut plain = std::mem::take(&mut self.plain);
-        plain.read(text, self.wanted.first_letters());
+        let letters = match detail {
+            Detail::Marks => self.wanted.first_letters(),
+            Detail::Words => &[],
+        };
+        plain.read(text, letters);
         let (mut at, mut place) = (0, 0);
         for &(from, to) in plain.odd() {
             place += self.mark_between(text, &plain, (at, from), place, typos, marks, detail);

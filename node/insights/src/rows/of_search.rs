@@ -5,8 +5,8 @@ use quorate_model::event::CountedSearch;
 use quorate_store::codec;
 use sha2::{Digest, Sha256};
 
-/// The row of a search that the log has at `log_index`. TextList go through `share`, which may give one that is there already. Cost: a
-/// digest of the search.
+/// The row of a search that the log has at `log_index`. Index, user, query and country go through `share`, which may give a text that is
+/// there already. Cost: a digest of the search.
 pub fn of_search(search: &CountedSearch, log_index: u64, share: &mut dyn FnMut(&str) -> Text) -> Row {
     Row {
         index: share(search.index.as_str()),

@@ -4,6 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use quorate_model::IndexName;
 use quorate_model::event::{Event, EventObject, EventTarget};
+use quorate_store::codec;
 
 /// Any row, of few users and indices so that they meet.
 pub(crate) fn any_row() -> impl Strategy<Value = Row> {
@@ -111,4 +112,16 @@ fn what_is_sent_again_has_the_same_fingerprints_and_nothing_else_has() {
     assert_ne!(prints(&purchase(Some(5)), 7, 99), prints(&purchase(Some(6)), 7, 99));
     let other = Event { value: None, ..purchase(Some(5)) };
     assert_ne!(prints(&purchase(Some(5)), 7, 99), prints(&other, 7, 99));
+}
+
+#[test]
+fn texts_of_a_search_are_bytes_of_a_list() {
+    for list in [vec![], vec!["a"], vec!["", "é", "two words"]] {
+        let bytes = codec::encode(&list.iter().collect::<TextList>());
+        assert_eq!(bytes, codec::encode(&list));
+        let texts: TextList = codec::decode(&bytes, bytes.len()).expect("as they were");
+        assert_eq!(texts.iter().collect::<Vec<_>>(), list);
+    }
+    // a length that nothing follows
+    assert!(codec::decode::<TextList>(&[253, 255, 255, 255, 255, 255, 255, 255, 127], 1 << 20).is_err());
 }

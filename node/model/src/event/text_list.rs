@@ -5,7 +5,7 @@ use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
-/// TextList that are made, sent and kept together, in two pieces of memory however many they are: a search that counts has some twenty, and is
+/// Texts that are made, sent and kept together, in two pieces of memory however many they are: a search that counts has some twenty, and is
 /// taken over half a dozen times before it lies in a file. Written as a list of texts.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct TextList {
@@ -120,15 +120,10 @@ mod tests {
             assert_eq!(format!("{texts:?}"), format!("{list:?}"));
             assert_eq!(serde_json::to_value(&texts).unwrap(), json!(list));
             assert_eq!(serde_json::from_value::<TextList>(json!(list)).unwrap(), texts);
-            let bytes = bincode::serialize(&texts).unwrap();
-            assert_eq!(bytes, bincode::serialize(&list).unwrap());
-            assert_eq!(bincode::deserialize::<TextList>(&bytes).unwrap(), texts);
         }
         for wrong in [json!("a"), json!([1]), json!([null]), json!({})] {
             assert!(serde_json::from_value::<TextList>(wrong).is_err());
         }
-        let claims_much = [255, 255, 255, 255, 255, 255, 255, 127];
-        assert!(bincode::deserialize::<TextList>(&claims_much).is_err());
         assert_ne!(["ab", "c"].iter().collect::<TextList>(), ["a", "bc"].iter().collect());
     }
 }
