@@ -248,12 +248,15 @@ fn check_full_member(leads: bool) {
     // it says so itself, and the others say it of it
     let client = cluster.node(FULL).unwrap().client();
     let ready = client.get("/readyz").unwrap();
-    assert_eq!(ready.status, 200, "it serves reads: {}", ready.body);
+    // where it led the meta group another node does now, and it may lack what that decided
+    let may_lack = |body: &Value| leads && body.to_string().contains("may lack what others have decided");
+    assert!(ready.status == 200 || may_lack(&ready.body), "it serves reads: {}", ready.body);
     assert_eq!(ready.body["writes"]["ready"], false, "{}", ready.body);
     assert!(ready.body["writes"]["reasons"].to_string().contains("disk"), "{}", ready.body);
     assert_eq!(client.get("/readyz?writes=true").unwrap().status, 503);
     assert!(metric(&client, "quorate_disk_free_bytes").unwrap() < f64::from(8 << 20));
-    assert!(client.search("full", &json!({"query": "lamp"})).unwrap()["nbHits"].as_u64().unwrap() >= 50);
+    let found = client.post("/1/indexes/full/query", &json!({"query": "lamp"})).unwrap();
+    assert!(found.body["nbHits"].as_u64() >= Some(50) || may_lack(&found.body), "{found:?}");
     let overview = cluster.node(0).unwrap().client().get("/admin/cluster").unwrap().body;
     let nodes = overview["nodes"].as_array().unwrap();
     let full = nodes.iter().find(|node| node["name"] == format!("n{FULL}")).unwrap();
