@@ -29,6 +29,15 @@ impl Node {
         }
         panic!("{index} was not built in time");
     }
+    /// Asks for a build, as an operator does.
+    async fn build(&self, index: &str) {
+        let request = test::TestRequest::post()
+            .uri(&format!("/admin/suggestions/{index}/build"))
+            .peer_addr("127.0.0.1:7000".parse().unwrap())
+            .insert_header(("X-Algolia-Application-Id", APP))
+            .insert_header(("X-Algolia-API-Key", ADMIN));
+        self.send(request).await.success();
+    }
     async fn log_of(&self, index: &str) -> Vec<Value> {
         let answer = self.call(Method::GET, &format!("/1/logs/{index}"), "").await;
         assert_eq!(answer.header("content-type"), "application/x-ndjson; charset=UTF-8");
@@ -308,12 +317,7 @@ async fn a_build_replaces_records_and_nothing_else() {
     node.call(Method::PUT, "/1/configs/s", &config(5)).await.success();
     let before = node.built("s").await;
     node.write(Method::POST, "/1/indexes/s/clear", json!({})).await;
-    let request = test::TestRequest::post()
-        .uri("/admin/suggestions/s/build")
-        .peer_addr("127.0.0.1:7000".parse().unwrap())
-        .insert_header(("X-Algolia-Application-Id", APP))
-        .insert_header(("X-Algolia-API-Key", ADMIN));
-    node.send(request).await.success();
+    node.build("s").await;
     let after = node.built("s").await;
     assert!(after["lastBuiltAt"].as_str() > before["lastBuiltAt"].as_str(), "{before} {after}");
     assert!(node.suggestions("s").await.len() > 1);
@@ -328,12 +332,7 @@ async fn a_replica_that_closes_a_circle_later_costs_no_records() {
     node.built("shop").await;
     node.write(Method::PUT, "/1/indexes/shop/own", json!({"query": "of a user", "popularity": 1})).await;
     node.write(Method::PUT, "/1/indexes/shop/settings", json!({"replicas": ["later"]})).await;
-    let request = test::TestRequest::post()
-        .uri("/admin/suggestions/shop/build")
-        .peer_addr("127.0.0.1:7000".parse().unwrap())
-        .insert_header(("X-Algolia-Application-Id", APP))
-        .insert_header(("X-Algolia-API-Key", ADMIN));
-    node.send(request).await.success();
+    node.build("shop").await;
     node.built("shop").await;
     let log = node.log_of("shop").await;
     let says = |line: &Value| line["message"].as_str().is_some_and(|it| it.contains("lead to shop itself"));

@@ -13,7 +13,7 @@ use batch::{Batch, Batches, Shape};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use progress::Progress;
 use serde_json::Value;
-use source::{Form, Source};
+use source::{Form, Source, UNTOLD};
 use spooled::Spooled;
 use state::{Done, Identity, StateFile};
 use std::path::Path;
@@ -95,7 +95,10 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     if skip > 0 {
         eprintln!("going on after {skip} records that were sent before (--restart starts again)");
     }
-    let source = Source::open(file, form)?;
+    let source = Source::open(file, form).map_err(|error| match error.to_string() == UNTOLD {
+        true => error.context("say --format jsonl, json or csv"),
+        false => error,
+    })?;
     let progress = Progress::new(identity.bytes(), start.as_ref());
     let mut import = Import {
         client: &client,

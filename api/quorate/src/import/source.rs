@@ -137,6 +137,9 @@ impl Reader {
     }
 }
 
+/// What is said of a file that does not show what it is.
+pub const UNTOLD: &str = "the file is neither JSON nor named .csv";
+
 fn guess(name: &str, input: &mut Input) -> Result<Form> {
     if name.ends_with(".csv") {
         return Ok(Form::Csv);
@@ -146,7 +149,7 @@ fn guess(name: &str, input: &mut Input) -> Result<Form> {
     match start.iter().find(|byte| !byte.is_ascii_whitespace()) {
         Some(b'[') => Ok(Form::JsonArray),
         Some(b'{') | None => Ok(Form::JsonLines),
-        Some(_) => bail!("the file is neither JSON nor named .csv"),
+        Some(_) => bail!(UNTOLD),
     }
 }
 
