@@ -63,6 +63,11 @@ impl Client {
         let url = match (values.text("url"), &local) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
             (None, Some(address)) => format!("http://{address}"),
+            (None, None) if values.is_given("data-dir") && data_dir.is_dir() => bail!(
+                "no node serves with the folder {} (it was stopped, or it still waits to join: its log says which); \
+                 start it, or name another one with --url",
+                data_dir.display()
+            ),
             (None, None) => DEFAULT_URL.to_owned(),
         };
         let is_local = local.is_some_and(|address| url == format!("http://{address}"));

@@ -112,6 +112,11 @@ impl Values {
         self.by_name.get(option(name).name).map(String::as_str)
     }
 
+    /// Whether an option has another value than its default.
+    pub fn is_given(&self, name: &str) -> bool {
+        self.text(name) != option(name).default
+    }
+
     /// The texts of an option of kind `Addresses`.
     pub fn list(&self, name: &str) -> Vec<String> {
         self.text(name).into_iter().flat_map(|text| text.split(',')).map(|it| it.trim().to_owned()).collect()

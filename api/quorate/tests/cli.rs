@@ -311,10 +311,9 @@ fn commands_call_a_node_whose_certificate_an_own_authority_issued() {
         path.to_str().unwrap().to_owned()
     };
     let (pem, key) = (file("own.pem", own.pem()), file("own.key", key.serialize_pem()));
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let at = format!("127.0.0.1:{port}");
+    let at = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let node = Node::start(&data, &["--tls-listen", &at, "--tls-certificates", &pem, "--tls-keys", &key]);
-    let url = format!("https://localhost:{port}");
+    let url = format!("https://{}", at.replace("127.0.0.1", "localhost"));
     let health = |ca: Option<&str>| {
         let mut command = quorate(&data);
         command.args(["health", "--url", &url]).args(ca.into_iter().flat_map(|ca| ["--ca-file", ca]));
@@ -330,6 +329,7 @@ fn commands_call_a_node_whose_certificate_an_own_authority_issued() {
         assert!(!refused.status.success() && text(&refused).contains(told), "{}", text(&refused));
     }
     assert!(node.stop(), "SIGTERM is a clean end");
+    refused(&data, &["health"], "no node serves with the folder");
 }
 
 /// Waits until the node shows so many rows of events.

@@ -112,7 +112,7 @@ impl NodeContext {
         let now = Instant::now();
         let groups = self.groups().all();
         let mut reports: Vec<ActorReport> = groups.iter().map(|group| of_group(group, now)).collect();
-        reports.extend(self.mapping_report().left());
+        reports.extend(self.users().mapping.left());
         let mut shards = self.node().shard_statuses();
         shards.retain(|(_, status)| status.failures > 0 || status.head_age >= LONG);
         shards.sort_by_key(|(_, status)| std::cmp::Reverse(status.head_age));
@@ -139,7 +139,7 @@ impl NodeContext {
             let is_failing = status.failures > 0;
             totals[2].1.add(status.queued, status.queued_bytes, status.head_age, is_failing);
         }
-        if let Some(report) = self.mapping_report().left() {
+        if let Some(report) = self.users().mapping.left() {
             let head_age = Duration::from_millis(report.head_age_ms);
             let is_failing = report.queued > 0 && report.last_error.is_some();
             totals[3].1.add(report.queued as usize, 0, head_age, is_failing);

@@ -19,6 +19,7 @@ pub type Which = (GroupId, ModelKey);
 /// What is known of builds. It is lost with the process: what is built next depends on nothing else that is.
 #[derive(Debug, Default)]
 pub struct Builds {
+    at_latest: Option<Duration>,
     state: Mutex<State>,
     wake: Notify,
     files: Notify,
@@ -47,6 +48,14 @@ pub struct Attempt {
 }
 
 impl Builds {
+    /// None so far. Models are made anew after `at_latest`; `None`: only when somebody asks.
+    pub fn new(at_latest: Option<Duration>) -> Builds {
+        Builds { at_latest, ..Builds::default() }
+    }
+    /// After which time models are made anew at the latest; `None`: only when somebody asks.
+    pub fn at_latest(&self) -> Option<Duration> {
+        self.at_latest
+    }
     /// Asks for a build, which begins soon. Errors: `Unavailable` when too many wait.
     pub fn ask(&self, which: Which) -> Result<()> {
         {

@@ -15,14 +15,23 @@ const CLAIMS_MAX: usize = 64;
 const LIFETIME: Duration = Duration::from_secs(10);
 
 /// The claims that this node has heard of lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Claims {
+    take_over_s: u64,
     heard: Mutex<BTreeMap<NodeId, (Claim, Instant)>>,
     /// Held while one of them is looked into: that asks all nodes.
     looking: tokio::sync::Mutex<()>,
 }
 
 impl Claims {
+    /// None, and the seconds of silence after which the place of a node may be taken.
+    pub fn new(take_over_s: u64) -> Claims {
+        Claims { take_over_s, heard: Mutex::default(), looking: tokio::sync::Mutex::default() }
+    }
+    /// Seconds of silence after which the place of a node may be taken; 0: never.
+    pub fn take_over_s(&self) -> u64 {
+        self.take_over_s
+    }
     /// Notes a claim. Beyond the most that are kept, new ones are not.
     pub fn note(&self, claim: Claim) {
         let mut heard = self.heard.lock();

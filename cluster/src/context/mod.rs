@@ -3,11 +3,14 @@
 pub mod abreast;
 pub mod actors;
 pub mod builds;
+pub mod calls;
 pub mod claims;
 pub mod each_node;
+pub mod insights;
 pub mod integrity;
 pub mod janitor;
 pub mod proposer;
+pub mod readiness;
 pub mod reports;
 pub mod searches;
 pub mod seen;
@@ -15,35 +18,31 @@ pub mod silence;
 pub mod traffic;
 pub mod trends;
 pub mod user_writes;
+pub mod users;
 
 use crate::context::abreast::Abreast;
-use crate::context::actors::LeftReport;
 use crate::context::builds::Builds;
+use crate::context::calls::Calls;
 use crate::context::claims::Claims;
+use crate::context::insights::Insights;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
 use crate::context::proposer::{Proposer, ProposerParts};
+use crate::context::readiness::Readiness;
 use crate::context::reports::Reports;
 use crate::context::searches::Searches;
 use crate::context::seen::Seen;
-use crate::context::silence::Lagging;
-use crate::context::traffic::Traffic;
 use crate::context::trends::Trends;
-use crate::context::user_writes::UserWrites;
+use crate::context::users::Users;
 use crate::disk::DiskGuard;
 use crate::groups::{Group, Groups};
 use crate::ids::IdSource;
 use crate::meta::{MetaState, SharedMeta};
 use crate::options::ServiceOptions;
-use crate::rate_limit::RateLimiter;
-use crate::request_log::{READERS, RequestLog};
 use crate::rpc::peer_client::PeerClient;
 use quorate_model::{Error, GroupId, IndexName, NodeId, ResourceKind, Result, level};
 use quorate_node::Node;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
-use tokio::sync::Semaphore;
 
 /// One node, as everything above its groups sees it.
 pub struct NodeContext {
@@ -56,28 +55,14 @@ pub struct NodeContext {
     peers: Arc<PeerClient>,
     proposer: Proposer,
     janitor: JanitorHandle,
-    /// What others served that this node could not serve.
     seen: Seen,
-    /// When it was made, which is when the node started.
-    started: Instant,
-    /// Whether this node has had a lease of everything it should have.
-    caught_up: AtomicBool,
-    traffic: Traffic,
-    user_writes: UserWrites,
-    lagging: Lagging,
     abreast: Abreast,
+    readiness: Readiness,
     integrity: Integrity,
-    builds: Builds,
-    trends: Trends,
     claims: Claims,
-    request_log: Option<RequestLog>,
-    log_readers: Semaphore,
-    mapping: LeftReport,
-    rate_limiter: RateLimiter,
-    searches: Searches,
-    reports: Reports,
-    take_over_s: u64,
-    model_builds: Option<Duration>,
+    calls: Calls,
+    insights: Insights,
+    users: Users,
 }
 
 /// What is open before there is a context.
@@ -120,24 +105,18 @@ impl NodeContext {
             proposer,
             janitor: JanitorHandle::default(),
             seen: Seen::default(),
-            started: Instant::now(),
-            caught_up: AtomicBool::new(false),
-            traffic: Traffic::default(),
-            user_writes: UserWrites::default(),
-            lagging: Lagging::default(),
             abreast: Abreast::default(),
+            readiness: Readiness::new(),
             integrity,
-            builds: Builds::default(),
-            trends: Trends::default(),
-            claims: Claims::default(),
-            request_log: options.request_log.then(RequestLog::default),
-            log_readers: Semaphore::new(READERS),
-            mapping: LeftReport::default(),
-            rate_limiter: RateLimiter::default(),
-            searches: Searches::default(),
-            reports: Reports::default(),
-            take_over_s: options.take_over_s,
-            model_builds: options.model_builds,
+            claims: Claims::new(options.take_over_s),
+            calls: Calls::new(options.request_log),
+            insights: Insights {
+                searches: Searches::default(),
+                reports: Reports::default(),
+                trends: Trends::default(),
+                builds: Builds::new(options.model_builds),
+            },
+            users: Users::default(),
         }
     }
     /// This node.
@@ -201,81 +180,33 @@ impl NodeContext {
     pub fn seen(&self) -> &Seen {
         &self.seen
     }
-    /// Since when the node runs.
-    pub fn started(&self) -> Instant {
-        self.started
-    }
-    /// The searches this node was asked for.
-    pub fn traffic(&self) -> &Traffic {
-        &self.traffic
-    }
-    /// The writes of users that are under way on this node.
-    pub fn user_writes(&self) -> &UserWrites {
-        &self.user_writes
-    }
-    /// The partitions that a change did not reach.
-    pub fn lagging(&self) -> &Lagging {
-        &self.lagging
-    }
     /// Whether the meta group answers this node.
     pub fn abreast(&self) -> &Abreast {
         &self.abreast
+    }
+    /// How far the start of this node has got.
+    pub fn readiness(&self) -> &Readiness {
+        &self.readiness
     }
     /// What the checks of files and replicas found.
     pub fn integrity(&self) -> &Integrity {
         &self.integrity
     }
-    /// The builds of models of recommendations.
-    pub fn builds(&self) -> &Builds {
-        &self.builds
-    }
-    /// What trends.
-    pub fn trends(&self) -> &Trends {
-        &self.trends
-    }
-    /// How the actor of the user mapping is.
-    pub fn mapping_report(&self) -> &LeftReport {
-        &self.mapping
-    }
     /// Who waits for the place of another node.
     pub fn claims(&self) -> &Claims {
         &self.claims
     }
-    /// The calls that this node answered lately, unless it keeps none.
-    pub fn request_log(&self) -> Option<&RequestLog> {
-        self.request_log.as_ref()
+    /// What calls leave behind.
+    pub fn calls(&self) -> &Calls {
+        &self.calls
     }
-    /// The calls that keys still allow.
-    pub fn rate_limiter(&self) -> &RateLimiter {
-        &self.rate_limiter
+    /// What is made of searches and events.
+    pub fn insights(&self) -> &Insights {
+        &self.insights
     }
-    /// The searches that this node has served, until they are counted.
-    pub fn searches(&self) -> &Searches {
-        &self.searches
-    }
-    /// Figures of searches that this node has made lately.
-    pub fn reports(&self) -> &Reports {
-        &self.reports
-    }
-    /// Who may merge the calls of all nodes just now.
-    pub fn log_readers(&self) -> &Semaphore {
-        &self.log_readers
-    }
-    /// After which time models are made anew at the latest; `None`: only when somebody asks.
-    pub fn model_builds(&self) -> Option<Duration> {
-        self.model_builds
-    }
-    /// Seconds of silence after which the place of a node may be taken.
-    pub fn take_over_s(&self) -> u64 {
-        self.take_over_s
-    }
-    /// Whether this node has been able to serve everything it should have at some time since its start.
-    pub fn has_caught_up(&self) -> bool {
-        self.caught_up.load(Ordering::Acquire)
-    }
-    /// Notes that it is able to now.
-    pub fn note_caught_up(&self) {
-        self.caught_up.store(true, Ordering::Release);
+    /// What goes on for users of a mapping.
+    pub fn users(&self) -> &Users {
+        &self.users
     }
     /// Nodes other than this one that may have a replica of a group, the best ones to ask for a read first: whoever served
     /// the last one, since another one may not show yet what that showed, then the leader.

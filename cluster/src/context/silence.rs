@@ -26,7 +26,7 @@ impl Lagging {
 
 /// For how long each other node has not been heard of here, in seconds.
 pub fn silent_s(context: &NodeContext) -> BTreeMap<NodeId, u64> {
-    let up = context.started().elapsed();
+    let up = context.readiness().up();
     let heard: BTreeMap<NodeId, Duration> = context
         .peers()
         .connections()

@@ -29,7 +29,7 @@ const LEARN_EVERY: Duration = Duration::from_millis(100);
 ///
 /// Errors: `RateLimited` when it is one too many.
 pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
-    let limiter = context.rate_limiter();
+    let limiter = &context.calls().rate_limiter;
     let (own, nodes) = (context.self_id(), nodes_of(context));
     if nodes.len() > 1 {
         limiter.has_learnt().await;
@@ -58,7 +58,7 @@ pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
 
 /// What this node knows that is for another one, which has started.
 pub fn known_for(context: &NodeContext, node: NodeId) -> Vec<Report> {
-    let limiter = context.rate_limiter();
+    let limiter = &context.calls().rate_limiter;
     // first, so that what is counted from here on is counted there
     limiter.heard(node);
     limiter.known_for(node, context.self_id(), &nodes_of(context))
@@ -76,7 +76,7 @@ pub async fn report_on(context: Arc<NodeContext>) {
 }
 
 async fn learn(context: &NodeContext) {
-    let (limiter, until) = (context.rate_limiter(), Instant::now() + LEARN_WITHIN);
+    let (limiter, until) = (&context.calls().rate_limiter, Instant::now() + LEARN_WITHIN);
     let known = async |node| match ask(context, node, &PeerRequest::AllCounts, ASK_WITHIN).await {
         Some(PeerAnswer::Counts(reports)) => Some(reports),
         Some(_) | None => None,
@@ -100,7 +100,7 @@ async fn learn(context: &NodeContext) {
 }
 
 async fn report(context: &NodeContext) {
-    let limiter: &RateLimiter = context.rate_limiter();
+    let limiter: &RateLimiter = &context.calls().rate_limiter;
     let (own, nodes) = (context.self_id(), nodes_of(context));
     let (changed, owed) = (limiter.counters().changed(), limiter.owed());
     let others = nodes.iter().copied().filter(|node| *node != own);
@@ -127,7 +127,7 @@ async fn ask(
     request: &PeerRequest,
     within: Duration,
 ) -> Option<PeerAnswer> {
-    let limiter = context.rate_limiter();
+    let limiter = &context.calls().rate_limiter;
     match context.peers().ask(node, request, Instant::now() + within).await {
         Ok(PeerAnswer::Failed { .. }) => limiter.pass_over(node, STARTING),
         Err(_) => limiter.pass_over(node, SILENT),

@@ -110,12 +110,12 @@ impl Answerer {
                 None => failed(Error::unavailable("the group has not been checked while it stood still")),
             },
             PeerRequest::Count(question) => {
-                let promise = self.context.rate_limiter().promise(from, &question).await;
+                let promise = self.context.calls().rate_limiter.promise(from, &question).await;
                 promise.map_or_else(failed, PeerAnswer::Counted)
             }
             PeerRequest::AllCounts => PeerAnswer::Counts(call_counts::known_for(&self.context, from)),
             PeerRequest::Counts { slot, reports } => {
-                self.context.rate_limiter().merge(from, slot, &reports);
+                self.context.calls().rate_limiter.merge(from, slot, &reports);
                 PeerAnswer::Done
             }
             PeerRequest::Call { call } => PeerAnswer::Called(serve::serve(&self.context, &call).await),

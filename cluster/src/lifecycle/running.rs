@@ -73,7 +73,7 @@ pub async fn start(options: &ServiceOptions) -> Result<Running> {
         disk: DiskGuard::new(starter.room.clone(), Box::new(in_log)),
     };
     let context = Arc::new(NodeContext::new(opened, options));
-    match context.request_log() {
+    match &context.calls().log {
         Some(log) => {
             let node = starter.node().clone();
             log.keep_in(folder.layout().request_logs(), move || node.take_forgotten(Forgets::Requests));
@@ -270,7 +270,7 @@ impl Running {
                 tracing::error!("closing the connections to other nodes panicked");
             }
         }
-        if let Some(log) = self.context.request_log().cloned()
+        if let Some(log) = self.context.calls().log.clone()
             && tokio::task::spawn_blocking(move || log.close()).await.is_err()
         {
             tracing::error!("closing the request log panicked");

@@ -13,7 +13,6 @@ use crate::context::silence::silent_s;
 use crate::disk::Purpose;
 use crate::meta::NodeRow;
 use quorate_model::{Error, Result};
-use std::time::Duration;
 
 /// Looks into a claim on the place of `of`. When this returns, the claimant has the place.
 ///
@@ -21,28 +20,33 @@ use std::time::Duration;
 pub async fn claim(context: &NodeContext, claim: Claim, of: &NodeRow) -> Result<()> {
     let name = of.name.clone();
     context.claims().note(claim.clone());
-    let silence = Duration::from_secs(context.take_over_s());
+    let silence_s = context.claims().take_over_s();
+    let by_itself = match silence_s {
+        0 => "It does not take it by itself, since take-over-s is 0".to_owned(),
+        _ => format!(
+            "It takes it by itself when nobody has heard of the old one for {silence_s} s and every group has full copies \
+             elsewhere"
+        ),
+    };
     let waits = |why: &str| {
         Error::unavailable(format!(
             "the data folder of this node is empty, but {name} at {} is a node of the installation and must have data ({why}). \
              If its disk is not mounted: stop this node, mount the disk, start again. If its data is lost for good: let this \
-             node take its place with `quorate cluster replace {name}`. It takes it by itself when nobody has heard of the \
-             old one for {} s and every group has full copies elsewhere",
-            of.peer,
-            silence.as_secs()
+             node take its place with `quorate cluster replace {name}`. {by_itself}",
+            of.peer
         ))
     };
     let meta = context.meta();
     let Some((old, _)) = meta.namesake(claim.node, &name) else { return Ok(()) };
     let own = silent_s(context).get(&old).copied().unwrap_or(0);
-    if own < silence.as_secs() {
+    if silence_s == 0 || own < silence_s {
         return Err(waits(&format!("it was heard of {own} s ago, or this node has just started")));
     }
     let Some(_one_at_a_time) = context.claims().look() else {
         return Err(waits("another claim is being looked into"));
     };
     let seen = super::overview(context).await;
-    match stands_against(&seen, &name, silence.as_secs()) {
+    match stands_against(&seen, &name, silence_s) {
         Some(reason) => Err(waits(&reason)),
         None => {
             tracing::warn!(

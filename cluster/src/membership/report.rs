@@ -197,7 +197,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
     let health = health::of(context);
     NodeReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        up_s: context.started().elapsed().as_secs(),
+        up_s: context.readiness().up().as_secs(),
         log_bytes,
         disk_free_bytes: context.disk().free_bytes(),
         disk_total_bytes,
@@ -206,7 +206,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
         warnings: health.warnings,
         has_full_disk: context.disk().admit(Purpose::Add).is_err(),
         is_full_to_the_brim: context.disk().admit(Purpose::Remove).is_err(),
-        queries: context.traffic().figures(),
+        queries: context.calls().traffic.figures(),
         panics: panics::count(),
         findings: context.integrity().findings(),
         replicas: context.groups().all().iter().map(|group| replica(context, group)).collect(),

@@ -39,7 +39,7 @@ impl ReadCall for GetReport {
     }
     async fn read(self, context: &NodeContext, (): ()) -> Result<Report> {
         let GetReport { group, index, asked, within_ms } = self;
-        let (reports, deadline) = (context.reports(), given_up(within_ms));
+        let (reports, deadline) = (&context.insights().reports, given_up(within_ms));
         let forgets = context.node().forgets_count();
         if let Some(recent) = reports.recent(&index, &asked, forgets) {
             return Ok(Report::clone(&recent));

@@ -65,7 +65,7 @@ impl ReadCall for GetTrends {
         let (node, GetTrends { group, index }) = (context.node().clone(), self);
         let key = (group, index.clone());
         let compute = move || Ok(node.trending(group, index.as_str(), unix_ms())?);
-        let trends = context.trends().of(key, compute).await?;
+        let trends = context.insights().trends.of(key, compute).await?;
         Ok(Candidates::clone(&trends))
     }
 }

@@ -70,7 +70,7 @@ impl ReadCall for GetEventRows {
     async fn read(self, context: &NodeContext, (): ()) -> Result<RowsPage> {
         let deadline = given_up(self.within_ms);
         // beside figures, which read the same files
-        let turn = tokio::time::timeout(within(deadline), context.reports().turns().acquire()).await;
+        let turn = tokio::time::timeout(within(deadline), context.insights().reports.turns().acquire()).await;
         let Ok(Ok(_turn)) = turn else { return Err(busy()) };
         let GetEventRows { group, day, index, after, within_ms: _ } = self;
         let node = context.node().clone();

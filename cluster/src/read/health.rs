@@ -150,11 +150,11 @@ impl Groups<'_> {
     fn against_reads(&self) -> Vec<String> {
         let unreadable: Vec<GroupId> = self.placement().filter(|&group| !self.is_readable(group)).collect();
         let mut reasons = vec![];
-        if !self.context.has_caught_up() {
+        if !self.context.readiness().has_caught_up() {
             let own = unreadable.iter().copied().filter(|&group| self.is_wanted_here(group));
             match named(own, "not up to date here yet") {
                 Some(reason) => reasons.push(reason),
-                None => self.context.note_caught_up(),
+                None => self.context.readiness().note_caught_up(),
             }
         }
         let nowhere = unreadable.into_iter().filter(|&group| !self.is_elsewhere(group));

@@ -56,7 +56,7 @@ impl ReadCall for AskForBuild {
         Ok(by_leader(context, self.group))
     }
     async fn read(self, context: &NodeContext, (): ()) -> Result<()> {
-        context.builds().ask((self.group, self.key))
+        context.insights().builds.ask((self.group, self.key))
     }
 }
 
@@ -96,7 +96,7 @@ pub async fn install(context: &NodeContext, which: &Which, seq: u64, made: &Made
     let deadline = write_deadline();
     let accepted = context.proposer().propose_index(*group, command, Purpose::Add, deadline).await?;
     context.group(*group)?.wait_applied(accepted.task_id.log_index(), deadline).await?;
-    context.builds().files_changed();
+    context.insights().builds.files_changed();
     Ok(())
 }
 
@@ -110,8 +110,8 @@ impl ReadCall for GetModels {
     }
     async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<ModelFigures>> {
         let attempts: BTreeMap<ModelKey, Attempt> =
-            context.builds().of_group(self.group).into_iter().collect();
-        let awaited = |key: &ModelKey| context.builds().is_awaited(&(self.group, key.clone()));
+            context.insights().builds.of_group(self.group).into_iter().collect();
+        let awaited = |key: &ModelKey| context.insights().builds.is_awaited(&(self.group, key.clone()));
         let (node, group) = (context.node().clone(), self.group);
         let models = move || {
             let models = node.models(group).into_iter();

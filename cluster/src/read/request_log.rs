@@ -29,7 +29,7 @@ impl ReadCall for GetCalls {
         Ok(Location::Local(()))
     }
     async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<LoggedCall<'static>>> {
-        let Some(log) = context.request_log().cloned() else { return Ok(vec![]) };
+        let Some(log) = context.calls().log.clone() else { return Ok(vec![]) };
         // it reads all that are kept
         let read = tokio::task::spawn_blocking(move || log.latest(&self.0)).await;
         read.map_err(|_| Error::internal("reading the request log panicked"))
@@ -40,7 +40,7 @@ impl ReadCall for GetCalls {
 ///
 /// Errors: `Unavailable` when others ask and are not done in time.
 pub async fn latest(context: &NodeContext, asked: &CallsAsked) -> Result<Vec<LoggedCall<'static>>> {
-    let turn = tokio::time::timeout(TURN, context.log_readers().acquire()).await;
+    let turn = tokio::time::timeout(TURN, context.calls().log_readers.acquire()).await;
     let Ok(Ok(_turn)) = turn else { return Err(Error::unavailable("too many calls read the log at a time")) };
     let answers = every_node::ask(context, GetCalls(asked.clone()), ANSWER).await?;
     let silent = answers.values().filter_map(|answer| answer.as_ref().err());

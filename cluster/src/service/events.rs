@@ -25,7 +25,7 @@ impl Service {
     }
     /// Notes searches that were served, for them to be counted. Cost: less than a microsecond; it waits for nothing.
     pub fn note_searches(&self, served: &ServedSearches) {
-        self.inner.context.searches().note(&served.0);
+        self.inner.context.insights().searches.note(&served.0);
     }
     /// Figures of the searches of an index, which need not be there any more.
     ///

@@ -22,7 +22,7 @@ impl Service {
     }
     /// What is left of a limit after a call was counted.
     pub fn quota(&self, call: LimitedCall) -> Result<Quota> {
-        Ok(self.open_context()?.rate_limiter().counters().quota(call))
+        Ok(self.open_context()?.calls().rate_limiter.counters().quota(call))
     }
     /// The key with this value or digest, if it exists and has not ended. It is found by its digest, so that the time it takes
     /// says nothing about other keys.

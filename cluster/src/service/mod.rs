@@ -326,7 +326,7 @@ impl Service {
     }
     /// Counts of the searches this node was asked for.
     pub fn traffic(&self) -> &Traffic {
-        self.inner.context.traffic()
+        &self.inner.context.calls().traffic
     }
     /// Before keys or names are looked up: waits until this node knows them as they were when it was asked, at most a second. On a
     /// node without a lease of the meta group that nobody answers, what it knew last has to do. Cost with a lease: one lock.

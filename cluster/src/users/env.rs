@@ -32,7 +32,7 @@ impl Env for NodeContext {
         Ok(*self.groups().meta()?.applied.borrow())
     }
     fn writes(&self) -> &UserWrites {
-        self.user_writes()
+        &self.users().writes
     }
     fn now(&self) -> Instant {
         Instant::now()

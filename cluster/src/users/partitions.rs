@@ -56,7 +56,7 @@ fn within_reach(context: &NodeContext, name: &IndexName) -> Vec<IndexName> {
     let partitions = context.meta().other_partitions(name).into_iter();
     let (out_of_reach, partitions): (Vec<_>, Vec<_>) =
         partitions.partition(|it| is_out_of_reach(context, it));
-    out_of_reach.into_iter().for_each(|partition| context.lagging().note(partition));
+    out_of_reach.into_iter().for_each(|partition| context.users().lagging.note(partition));
     partitions
 }
 fn is_out_of_reach(context: &NodeContext, partition: &IndexName) -> bool {
@@ -70,7 +70,7 @@ fn or_later(context: &NodeContext, partition: &IndexName, reached: Result<()>) -
     match reached {
         Err(error) if error.kind == ErrorKind::Unavailable => {
             tracing::info!(index = %partition, %error, "a cluster gets a change later");
-            context.lagging().note(partition.clone());
+            context.users().lagging.note(partition.clone());
             Ok(())
         }
         other => other,
@@ -254,7 +254,7 @@ struct Looks {
 async fn mend_all(context: &NodeContext, meta: &MetaState, looks: Looks) {
     // one that did not answer is not waited for again in the same round
     let mut failed = BTreeSet::new();
-    let lagging = context.lagging().take();
+    let lagging = context.users().lagging.take();
     if !looks.leads && lagging.is_empty() {
         return;
     }
@@ -271,13 +271,13 @@ async fn mend_all(context: &NodeContext, meta: &MetaState, looks: Looks) {
             }
             let cluster = partition.partition().1;
             if failed.contains(&cluster) || is_out_of_reach(context, &partition) {
-                context.lagging().note(partition);
+                context.users().lagging.note(partition);
             } else if let Err(error) = mend(context, (&name, &partition), write_deadline()).await {
                 tracing::debug!(index = %name, %error, "the partitions of an index are not compared");
                 if error.kind == ErrorKind::Unavailable {
                     failed.insert(cluster);
                 }
-                context.lagging().note(partition);
+                context.users().lagging.note(partition);
             }
         }
     }

@@ -49,7 +49,7 @@ impl Runner {
     }
     fn say(&self) {
         let status = self.core.status(self.began.elapsed());
-        self.context.mapping_report().leave(ActorReport {
+        self.context.users().mapping.leave(ActorReport {
             kind: ActorKind::UserMapping,
             of: String::new(),
             queued: status.queued as u64,

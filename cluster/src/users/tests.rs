@@ -289,12 +289,12 @@ async fn no_record_is_absent_or_doubled_while_a_user_moves() {
 /// Until this is true of the actor of the mapping, which is returned as it is then.
 async fn until(running: &Running, is_so: impl Fn(&ActorReport) -> bool) -> ActorReport {
     for _ in 0..2_000 {
-        if let Some(report) = running.context.mapping_report().left().filter(&is_so) {
+        if let Some(report) = running.context.users().mapping.left().filter(&is_so) {
             return report;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("the user mapping is {:?}", running.context.mapping_report().left());
+    panic!("the user mapping is {:?}", running.context.users().mapping.left());
 }
 
 #[actix_rt::test]

@@ -55,7 +55,7 @@ fn name_searches(context: &NodeContext, event: &Event) {
     for id in event.query_ids() {
         notes.push(&Noted::Event { index: event.index.as_str(), user: &event.user, id });
     }
-    context.searches().note(&notes);
+    context.insights().searches.note(&notes);
 }
 
 /// Forgets what a user did until now, in all indices; returns when every group has it on disk on a majority, and this

@@ -77,13 +77,13 @@ pub async fn finish(context: &NodeContext) {
 
 /// Takes what was served into account as of a moment (Unix milliseconds). `notes` are those of the time before, for their memory.
 fn take_served(context: &NodeContext, now_ms: u64, notes: &mut Notes) {
-    let searches = context.searches();
+    let searches = &context.insights().searches;
     // first, so that what they typed before that is among what waits
     let forgotten = context.node().take_forgotten(Forgets::Searches);
     searches.take_waiting(notes);
     if !matches!(&forgotten, ForgottenUsers::These(users) if users.is_empty()) {
         // they are in no list that is computed from here on
-        context.trends().clear();
+        context.insights().trends.clear();
     }
     let meta = context.meta();
     let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
@@ -175,7 +175,7 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     if !is_known || context.disk().admit_observed().is_err() {
         return;
     }
-    let counted = context.searches().held().take_counted();
+    let counted = context.insights().searches.held().take_counted();
     let mut of_groups: BTreeMap<GroupId, Vec<Counted>> = BTreeMap::new();
     let mut failed = vec![];
     for counted in counted {
@@ -204,7 +204,7 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     });
     failed.extend(join_all(proposals).await.into_iter().flatten());
     // what may be in the log already counts once
-    context.searches().held().count(failed);
+    context.insights().searches.held().count(failed);
 }
 
 /// Cuts searches into the contents of entries.

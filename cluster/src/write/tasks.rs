@@ -195,7 +195,7 @@ pub fn is_visible(context: &NodeContext, group: &Group, log_index: u64) -> bool 
         return false;
     }
     match group.id {
-        GroupId::META => !context.user_writes().hold_up(&context.shared_meta().load()),
+        GroupId::META => !context.users().writes.hold_up(&context.shared_meta().load()),
         id => context.node().is_visible(id, log_index),
     }
 }

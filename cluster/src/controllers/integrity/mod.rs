@@ -102,7 +102,7 @@ impl Checks {
         let patience = if is_alone { self.options.every } else { 2 * self.options.every };
         let age = integrity.age(group.id).unwrap_or(match is_alone {
             true => Duration::MAX,
-            false => self.context.started().elapsed(),
+            false => self.context.readiness().up(),
         });
         if group.id != GroupId::META && age >= patience {
             self.read(group).await;

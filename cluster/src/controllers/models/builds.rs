@@ -46,7 +46,7 @@ pub async fn run(context: Arc<NodeContext>) {
         match next {
             Some(work) => build(&context, work).await,
             None => {
-                let _asked_or_time = tokio::time::timeout(LOOK, context.builds().asked()).await;
+                let _asked_or_time = tokio::time::timeout(LOOK, context.insights().builds.asked()).await;
             }
         }
     }
@@ -63,14 +63,14 @@ fn led(context: &NodeContext) -> BTreeMap<GroupId, Arc<Group>> {
 
 fn asked(context: &NodeContext) -> Option<Work> {
     let led = led(context);
-    let (group, ModelKey { index, model }) = context.builds().next(|group| led.contains_key(&group))?;
+    let (group, ModelKey { index, model }) = context.insights().builds.next(|group| led.contains_key(&group))?;
     Some(Work { group, index, models: vec![model], new_rows: 0 })
 }
 
 /// The first index whose models are due. Events may name what is no index: nobody could ask for what goes together there, and names
 /// without end would keep those of indices from being counted.
 fn due(context: &NodeContext) -> Option<Work> {
-    let latest = context.model_builds()?;
+    let latest = context.insights().builds.at_latest()?;
     let meta = context.meta();
     for group in led(context).into_keys() {
         let mut names: BTreeMap<IndexName, (u64, u64)> = BTreeMap::new();
@@ -114,7 +114,7 @@ fn last_of(context: &NodeContext, group: GroupId, index: &IndexName, new_rows: u
         let which = (group, ModelKey { index: index.clone(), model });
         let installed = context.node().model(group, &which.1).map(|state| state.installed);
         has_model |= installed.is_some();
-        let found = match (context.builds().last(&which), installed) {
+        let found = match (context.insights().builds.last(&which), installed) {
             (Some(attempt), _) => {
                 let rows = attempt.report.map_or(0, |report| report.rows);
                 Some(Last { ago: attempt.at.elapsed(), rows })
@@ -142,7 +142,7 @@ async fn build(context: &Arc<NodeContext>, work: Work) {
     let (begun, stop) = (Instant::now(), Arc::new(AtomicBool::new(false)));
     let _stopped_when_aborted = StopGuard(stop.clone());
     let first = ModelKey { index: index.clone(), model: models[0] };
-    context.builds().note_running(Some((group, first)));
+    context.insights().builds.note_running(Some((group, first)));
     abreast(context, group).await;
     let read = {
         let (node, index, stop) = (context.node().clone(), index.clone(), stop.clone());
@@ -156,20 +156,20 @@ async fn build(context: &Arc<NodeContext>, work: Work) {
             models.iter().for_each(|model| {
                 failed(context, (group, ModelKey { index: index.clone(), model: *model }), begun, &reason)
             });
-            return context.builds().note_running(None);
+            return context.insights().builds.note_running(None);
         }
-        None => return context.builds().note_running(None),
+        None => return context.insights().builds.note_running(None),
     };
     let mut all_done = true;
     for model in models {
         let key = ModelKey { index: index.clone(), model };
-        context.builds().note_running(Some((group, key.clone())));
+        context.insights().builds.note_running(Some((group, key.clone())));
         all_done &= build_one(context, (group, key), interactions.clone(), &stop).await;
     }
     if all_done {
         context.node().settle_arrivals(group, &index, new_rows);
     }
-    context.builds().note_running(None);
+    context.insights().builds.note_running(None);
 }
 
 /// Waits until this node has applied what was answered before, as far as that can be known: somebody may ask for a build right after
@@ -211,7 +211,7 @@ async fn build_one(
             tracing::info!(group = group.0, %index, %model, seq, rows, bytes, took_ms, "built a model");
             let (at, took) = (Instant::now(), begun.elapsed());
             let attempt = Attempt { at, at_ms: unix_ms(), took, report: Some(made.report), reason };
-            context.builds().note(which, attempt);
+            context.insights().builds.note(which, attempt);
             true
         }
         Err(error) => {
@@ -243,7 +243,7 @@ fn failed(context: &NodeContext, which: Which, begun: Instant, reason: &str) {
     let (group, key) = &which;
     tracing::warn!(group = group.0, index = %key.index, model = %key.model, reason, "a model was not built");
     let (at, took, reason) = (Instant::now(), begun.elapsed(), Some(reason.to_owned()));
-    context.builds().note(which, Attempt { at, at_ms: unix_ms(), took, report: None, reason });
+    context.insights().builds.note(which, Attempt { at, at_ms: unix_ms(), took, report: None, reason });
 }
 
 /// Runs on a thread of low priority that others do not wait for.

@@ -41,7 +41,7 @@ pub async fn run(context: Arc<NodeContext>, room: Arc<SnapshotRoom>) {
             Ok(_) => wait -= 1,
             Err(_) => tracing::error!("looking for files of models panicked"),
         }
-        let woken = tokio::time::timeout(LOOK, context.builds().files_to_look_at()).await;
+        let woken = tokio::time::timeout(LOOK, context.insights().builds.files_to_look_at()).await;
         if woken.is_ok() {
             wait = 0;
         }
@@ -85,7 +85,7 @@ fn fetch(
         tracing::debug!(group = group.0, index = %key.index, model = %key.model, %error, "a model has not arrived");
         // whoever leads makes another one when nobody has it
         if context.groups().get(group).is_some_and(|group| group.is_led_here()) {
-            let _too_many_wait = context.builds().ask((group, key.clone()));
+            let _too_many_wait = context.insights().builds.ask((group, key.clone()));
         }
         return false;
     }
