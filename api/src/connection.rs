@@ -46,7 +46,7 @@ pub enum Encryption {
 
 /// What connections a node insists on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ConnectionRules {
     /// The port where calls are encrypted, if all from other machines have to be.
     pub https_port: Option<u16>,
     /// Whether operators show a certificate.

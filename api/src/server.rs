@@ -1,6 +1,6 @@
 //! How is the interface put on the network?
 
-use crate::connection::{Connection, Encryption, Wanted};
+use crate::connection::{Connection, ConnectionRules, Encryption};
 use crate::doorman::Doorman;
 use crate::entry;
 use crate::http2::{self, Patience};
@@ -310,7 +310,7 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
     });
     let encrypted = encrypted.transpose()?;
     state.set_listeners(Listeners::new(address, split.clone()));
-    state.want_connections(Wanted {
+    state.want_connections(ConnectionRules {
         https_port: encrypted.filter(|_| options.https_only).map(|at| at.port()),
         certificates: options.encrypted.is_some_and(|it| it.tls.wants_certificates()),
     });

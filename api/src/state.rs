@@ -1,7 +1,7 @@
 //! What do all requests of a node share?
 
 use crate::auth::Authenticator;
-use crate::connection::Wanted;
+use crate::connection::ConnectionRules;
 use crate::listener::Listeners;
 use crate::location::Locations;
 use crate::metrics::Metrics;
@@ -28,7 +28,7 @@ struct Shared {
     trusted_proxies: Networks,
     draining: AtomicBool,
     listeners: OnceLock<Listeners>,
-    connections: OnceLock<Wanted>,
+    connections: OnceLock<ConnectionRules>,
 }
 
 /// Bounds an operator may change.
@@ -157,12 +157,12 @@ impl ApiState {
         self.0.listeners.get_or_init(Listeners::default)
     }
     /// Says which connections the node insists on, once, before the first request.
-    pub fn want_connections(&self, wanted: Wanted) {
+    pub fn want_connections(&self, wanted: ConnectionRules) {
         let set = self.0.connections.set(wanted);
         assert!(set.is_ok(), "a server is bound once");
     }
     /// Which connections the node insists on; on none in particular when nobody has said so.
-    pub fn wanted_connections(&self) -> Wanted {
+    pub fn wanted_connections(&self) -> ConnectionRules {
         self.0.connections.get().copied().unwrap_or_default()
     }
     /// Makes `/readyz` answer 503 from now on, so that balancers turn away before the node stops.

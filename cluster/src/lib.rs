@@ -61,7 +61,7 @@ pub use meta::{IndexLimits, KeyDigest, KeyMap};
 pub use options::{CheckOptions, ClusterOptions, EventSink, Expected, ServiceOptions, Started};
 pub use quorate_node::chains::normalized as counted_query;
 pub use quorate_node::page::After as AfterRow;
-pub use quorate_node::rows::Row as EventRow;
+pub use quorate_node::rows::EventRow;
 pub use quorate_node::segment::{PlainWriter, foreign_rows, plain_rows};
 pub use quorate_node::{Payer, RawResource, let_short_work_go_first};
 pub use read::health::Health;

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::models::registry::ModelState;
 use crate::set_digest::Digest;
 use quorate_insights::rows::Parts;
-use quorate_insights::segment::Wanted;
+use quorate_insights::segment::RowFilter;
 use quorate_insights::store::EventView;
 use quorate_model::analytics::Day;
 use quorate_store::codec;
@@ -91,7 +91,7 @@ impl EventsPin {
             digest.models.add(key.as_bytes(), &codec::encode(&state.installed));
         }
         let parts = Parts { searches: false, shown: false, events: false };
-        let wanted = Wanted { parts, ..Wanted::ALL };
+        let wanted = RowFilter { parts, ..RowFilter::ALL };
         let mut seen = 0;
         for row in self.view.rows(wanted, self.since.start_ms()..u64::MAX)? {
             let row = row?;

@@ -1,8 +1,8 @@
 //! Which events are in the files of a node?
 
 use anyhow::Result;
-use quorate_insights::rows::Row;
-use quorate_insights::segment::Wanted;
+use quorate_insights::rows::EventRow;
+use quorate_insights::segment::RowFilter;
 use quorate_insights::store::EventStore;
 use quorate_store::files::RealFiles;
 use std::collections::BTreeMap;
@@ -17,9 +17,9 @@ pub fn kept(data: &Path) -> Result<BTreeMap<(String, String), usize>> {
     for group in std::fs::read_dir(data.join("events"))? {
         let store = EventStore::open(Arc::new(RealFiles), &group?.path())?;
         let view = store.view();
-        for row in view.rows(Wanted::ALL, 0..u64::MAX)? {
+        for row in view.rows(RowFilter::ALL, 0..u64::MAX)? {
             // searches are about no record
-            if let Row { user, object: Some(object), .. } = row? {
+            if let EventRow { user, object: Some(object), .. } = row? {
                 *kept.entry((user.to_string(), object.to_string())).or_default() += 1;
             }
         }

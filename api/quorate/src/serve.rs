@@ -25,10 +25,10 @@ const DAY_S: u64 = 24 * 3_600;
 const FOR_EVER_DAYS: u64 = 100 * 365;
 
 /// What the operator asks for now: the configuration file is read again.
-type Wanted<'a> = &'a dyn Fn() -> Result<Values>;
+type ReadOptions<'a> = &'a dyn Fn() -> Result<Values>;
 
 /// Runs a node until SIGTERM or SIGINT.
-pub fn run(wanted: Wanted<'_>) -> Result<ExitCode> {
+pub fn run(wanted: ReadOptions<'_>) -> Result<ExitCode> {
     let values = &wanted()?;
     let allowed = process::prepare();
     allowed.check()?;
@@ -306,7 +306,7 @@ fn remove_file(path: &Path) -> Result<()> {
 /// What changes while the node runs.
 struct Reloading<'a> {
     log: Log,
-    wanted: Wanted<'a>,
+    wanted: ReadOptions<'a>,
     /// What was read last.
     had: Option<Values>,
     /// The certificates for clients.

@@ -14,7 +14,7 @@ const PAGES: [&str; 4] = ["page", "hitsPerPage", "offset", "length"];
 
 /// One request, checked.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct RecommendRequest {
     /// Of which index.
     pub index: IndexName,
     /// What; without candidates.
@@ -23,13 +23,13 @@ pub struct Wanted {
     pub presentation: Presentation,
 }
 
-impl Wanted {
+impl RecommendRequest {
     /// What selects records of the model, and of the fallback.
     pub fn parameters(&self) -> [Option<&SearchParams>; 2] {
         [Some(&self.asked.params), self.asked.fallback.as_deref()]
     }
     /// Reads the members of a request. Errors: `Invalid` for the first that is not as it has to be; `Forbidden`.
-    pub async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<Wanted> {
+    pub async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<RecommendRequest> {
         let Some(Value::String(name)) = members.remove("indexName") else {
             return Err(Error::invalid("indexName is required in each request"));
         };
@@ -75,7 +75,7 @@ impl Wanted {
             user: call.user()?,
             candidates: Candidates::default(),
         };
-        Ok(Wanted { index, asked, presentation })
+        Ok(RecommendRequest { index, asked, presentation })
     }
 }
 

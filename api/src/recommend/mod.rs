@@ -7,7 +7,7 @@ use crate::insights::not_allowed;
 use crate::reply::Reply;
 use crate::search::AnswerMembers;
 use crate::search::several::{self, Body, check_time};
-use asked::Wanted;
+use asked::RecommendRequest;
 use quorate_cluster::ReadRights;
 use quorate_model::{IndexName, Recommendation, Result};
 
@@ -19,19 +19,23 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
 async fn answer(call: &Call<'_>) -> Result<Reply> {
     let body: Body = call.typed().await?;
     let elements = several::requests(body.requests)?;
-    let wanted =
-        several::read(call, elements, async |members| Wanted::read(call, members).await, Wanted::parameters)
-            .await?;
-    for Wanted { index, asked, .. } in &wanted {
+    let wanted = several::read(
+        call,
+        elements,
+        async |members| RecommendRequest::read(call, members).await,
+        RecommendRequest::parameters,
+    )
+    .await?;
+    for RecommendRequest { index, asked, .. } in &wanted {
         call.note.asks(index, asked.params.user_token.as_deref());
     }
     let run = async |number, wanted, bytes_max| run(call, number, wanted, bytes_max).await;
     several::in_order(call, &wanted, run).await?.into_reply().await
 }
 
-async fn run(call: &Call<'_>, number: usize, wanted: Wanted, bytes_max: usize) -> Result<Vec<u8>> {
+async fn run(call: &Call<'_>, number: usize, wanted: RecommendRequest, bytes_max: usize) -> Result<Vec<u8>> {
     check_time(call.started.elapsed())?;
-    let Wanted { index, asked, presentation } = wanted;
+    let RecommendRequest { index, asked, presentation } = wanted;
     let candidates = call.service().candidates(&index, asked.model, asked.object_id.as_deref()).await?;
     let asked = Recommendation { candidates, ..asked };
     let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };

@@ -23,14 +23,14 @@ enum Strategy {
 
 /// One element of `requests`.
 #[derive(Clone, Debug)]
-enum Wanted {
+enum MultiRequest {
     Hits(SearchRequest),
     Facet(FacetAsked),
 }
-fn parameters_of((_, wanted): &(IndexName, Wanted)) -> [Option<&SearchParams>; 2] {
+fn parameters_of((_, wanted): &(IndexName, MultiRequest)) -> [Option<&SearchParams>; 2] {
     let params = match wanted {
-        Wanted::Hits(asked) => &*asked.params,
-        Wanted::Facet(asked) => asked.params(),
+        MultiRequest::Hits(asked) => &*asked.params,
+        MultiRequest::Facet(asked) => asked.params(),
     };
     [Some(params), None]
 }
@@ -53,8 +53,8 @@ pub async fn post(call: &Call<'_>) -> Result<Reply> {
         several::read(call, elements, async |members| read(call, members).await, parameters_of).await?;
     for (index, wanted) in &queries {
         let user_token = match wanted {
-            Wanted::Hits(asked) => asked.params.user_token.as_deref(),
-            Wanted::Facet(_) => None,
+            MultiRequest::Hits(asked) => asked.params.user_token.as_deref(),
+            MultiRequest::Facet(_) => None,
         };
         call.note.asks(index, user_token);
     }
@@ -84,7 +84,7 @@ impl Strategy {
     }
 }
 
-async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, Wanted)> {
+async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(IndexName, MultiRequest)> {
     let Some(Value::String(name)) = members.remove("indexName") else {
         return Err(Error::invalid("indexName is required in each query"));
     };
@@ -93,13 +93,13 @@ async fn read(call: &Call<'_>, mut members: Map<String, Value>) -> Result<(Index
     let kind = members.remove("type");
     match kind.as_ref().map(Value::as_str) {
         None | Some(Some("default")) => {
-            Ok((index, Wanted::Hits(SearchRequest::of_members(call, members).await?)))
+            Ok((index, MultiRequest::Hits(SearchRequest::of_members(call, members).await?)))
         }
         Some(Some("facet")) => {
             let Some(Value::String(facet)) = members.remove("facet") else {
                 return Err(Error::invalid("facet is required in a query of type facet"));
             };
-            Ok((index, Wanted::Facet(FacetAsked::of_members(call, &facet, members).await?)))
+            Ok((index, MultiRequest::Facet(FacetAsked::of_members(call, &facet, members).await?)))
         }
         Some(_) => Err(Error::parameter("type", "default or facet")),
     }
@@ -109,14 +109,14 @@ async fn run(
     call: &Call<'_>,
     number: usize,
     index: IndexName,
-    wanted: Wanted,
+    wanted: MultiRequest,
     processed: Option<bool>,
     bytes_max: usize,
 ) -> Result<Answered> {
     check_time(call.started.elapsed())?;
     let rights = ReadRights { bytes_max: bytes_max.max(1), ..call.read_rights() };
     match wanted {
-        Wanted::Hits(mut asked) => {
+        MultiRequest::Hits(mut asked) => {
             let presentation = Presentation::new(&mut asked);
             let results = search(call, &index, asked.params, rights).await?;
             let wanted = results.window.map_or(results.hits_per_page, |(_, length)| length);
@@ -125,7 +125,7 @@ async fn run(
             let body = presentation.answer(call, &index, results, place).await?;
             Ok(Answered { body, is_full })
         }
-        Wanted::Facet(asked) => {
+        MultiRequest::Facet(asked) => {
             let (wanted, message) = (asked.hits_max(), asked.message());
             let results = asked.run(call, &index, rights).await?;
             let mut body = Vec::with_capacity(512);
@@ -143,7 +143,7 @@ async fn run(
 }
 
 /// Runs each query only if all before it returned fewer hits than they asked for (C§3.4).
-async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Result<Bodies> {
+async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, MultiRequest)>) -> Result<Bodies> {
     let mut bodies = Bodies::of(call);
     let mut enough = false;
     for (number, (index, wanted)) in queries.into_iter().enumerate() {
@@ -159,10 +159,10 @@ async fn one_by_one(call: &Call<'_>, queries: Vec<(IndexName, Wanted)>) -> Resul
 }
 
 /// What stands for the answer to a query that was not run.
-async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &Wanted) -> Result<Vec<u8>> {
+async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &MultiRequest) -> Result<Vec<u8>> {
     let mut out = Vec::with_capacity(192);
     match wanted {
-        Wanted::Hits(SearchRequest { params, echo, .. }) => {
+        MultiRequest::Hits(SearchRequest { params, echo, .. }) => {
             let hits_per_page = match params.length.or(params.hits_per_page) {
                 Some(asked) => asked,
                 None => hits_per_page_of(call, index).await?,
@@ -170,7 +170,7 @@ async fn left_out(call: &Call<'_>, index: &IndexName, wanted: &Wanted) -> Result
             let query = params.query.as_deref().unwrap_or("");
             write_unprocessed(&mut out, index.as_str(), query, echo, hits_per_page);
         }
-        Wanted::Facet(_) => {
+        MultiRequest::Facet(_) => {
             let results = Default::default();
             let index = Some(index.as_str());
             FacetBody {

@@ -3,7 +3,7 @@
 //! A new one is a variant behind the last one, its row in [`MetaCommand::row`], and an arm of `MetaState::carry_out`
 //! (`meta/mod.rs`), which applies it. Everybody else asks the row.
 
-use super::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
+use super::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, WantedReplica};
 use quorate_model::dictionary::StandardChange;
 use quorate_model::level::{self, Needs};
 use quorate_model::{AllowedSource, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, UserId};
@@ -89,7 +89,7 @@ pub enum MetaCommand {
         /// The life of it that the caller saw.
         incarnation: Incarnation,
         /// All its replicas, and what is prepared for partitions of them.
-        replicas: Vec<Wanted>,
+        replicas: Vec<WantedReplica>,
     },
     /// A placement group has been told what the meta group decided of something that it keeps, too.
     Announced {

@@ -8,7 +8,7 @@ mod rows;
 pub use entry_chunks::join;
 pub use meta::{MetaCommand, MetaRow};
 pub use meta_chunks::is_cut;
-pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, Wanted};
+pub use rows::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, WantedReplica};
 
 use quorate_model::level::Needs;
 use quorate_node::ops::IndexCommand;

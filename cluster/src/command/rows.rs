@@ -32,7 +32,7 @@ pub enum NodeState {
 
 /// A replica as a list names it, or what is prepared for the partition of one that another cluster has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Wanted {
+pub struct WantedReplica {
     /// Its name.
     pub name: IndexName,
     /// How it is to follow.

@@ -121,8 +121,8 @@ fn the_bytes_of_every_command_stay_what_they_are() {
                 name: name(),
                 incarnation: 5,
                 replicas: vec![
-                    Wanted { name: name(), kind: ReplicaKind::Standard, prepared: None },
-                    Wanted { name: name(), kind: ReplicaKind::Virtual, prepared: Some(9) },
+                    WantedReplica { name: name(), kind: ReplicaKind::Standard, prepared: None },
+                    WantedReplica { name: name(), kind: ReplicaKind::Virtual, prepared: Some(9) },
                 ],
             }),
             "00 0a 0161 05 02 0161 00 00 0161 01 0109".into(),

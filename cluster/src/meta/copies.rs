@@ -253,7 +253,7 @@ mod tests {
             MetaCommand::SetReplicas {
                 name: name("a"),
                 incarnation: TaskId::new(GroupId::META, 4).0,
-                replicas: vec![crate::command::Wanted {
+                replicas: vec![crate::command::WantedReplica {
                     name: name("r"),
                     kind: quorate_node::ops::ReplicaKind::Standard,
                     prepared: None,

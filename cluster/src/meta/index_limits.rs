@@ -78,7 +78,7 @@ fn new_in(meta: &MetaState, command: &MetaCommand) -> Vec<GroupId> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Wanted;
+    use crate::command::WantedReplica;
     use crate::meta::{IndexRow, Role};
     use quorate_model::IndexName;
     use quorate_node::ops::ReplicaKind;
@@ -110,7 +110,7 @@ mod tests {
             incarnation: 1,
             replicas: names
                 .iter()
-                .map(|(index, prepared)| Wanted {
+                .map(|(index, prepared)| WantedReplica {
                     name: name(index),
                     kind: ReplicaKind::Standard,
                     prepared: *prepared,

@@ -2,7 +2,7 @@
 
 use super::partitions::Links;
 use super::{At, IndexRow, Link, MetaState, Role, RowChange};
-use crate::command::{Moved, Subject, Wanted};
+use crate::command::{Moved, Subject, WantedReplica};
 use quorate_model::{GroupId, IndexName, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
 
@@ -52,7 +52,7 @@ pub fn too_many(links: &[Link]) -> Option<String> {
 
 impl MetaState {
     /// Whether `name` can be what `wanted` says of it.
-    fn can_follow(&self, primary: &IndexName, wanted: &Wanted) -> bool {
+    fn can_follow(&self, primary: &IndexName, wanted: &WantedReplica) -> bool {
         let reserved = |incarnation| self.reserved.contains_key(&incarnation);
         if wanted.name == *primary || wanted.prepared.is_some_and(|it| !reserved(it)) {
             return false;
@@ -70,19 +70,21 @@ impl MetaState {
         at: At,
         name: &IndexName,
         incarnation: Incarnation,
-        wanted: &[Wanted],
+        wanted: &[WantedReplica],
     ) -> Vec<RowChange> {
         let Some(row) = self.catalogue.get(name).filter(|row| row.incarnation == incarnation).cloned() else {
             return vec![];
         };
-        let (own, of_parts): (Vec<Wanted>, Vec<Wanted>) =
+        let (own, of_parts): (Vec<WantedReplica>, Vec<WantedReplica>) =
             wanted.iter().cloned().partition(|wanted| wanted.name.partition().1.is_none());
         if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, wanted)) {
             return vec![];
         }
         let mut incarnations = NewIncarnations::of(at);
         let mut changes = self.link(at, name, &own, &mut incarnations);
-        let ready = |Wanted { name, prepared, .. }: Wanted| Some(Moved { name, incarnation: prepared? });
+        let ready = |WantedReplica { name, prepared, .. }: WantedReplica| {
+            Some(Moved { name, incarnation: prepared? })
+        };
         let ready: Vec<Moved> = of_parts.into_iter().filter_map(ready).collect();
         changes.extend(self.link_partitions(at, name, &ready, &mut incarnations, Links::All));
         changes
@@ -93,7 +95,7 @@ impl MetaState {
         &mut self,
         at: At,
         name: &IndexName,
-        wanted: &[Wanted],
+        wanted: &[WantedReplica],
         incarnations: &mut NewIncarnations,
     ) -> Vec<RowChange> {
         let Some(row) = self.catalogue.get(name).cloned() else { return vec![] };

@@ -8,7 +8,7 @@
 
 use super::links::NewIncarnations;
 use super::{At, ClusterRow, IndexRow, Link, MetaState, Role, RowChange, group_of};
-use crate::command::{Moved, Wanted};
+use crate::command::{Moved, WantedReplica};
 use quorate_model::{GroupId, IndexName, Result, level, limits};
 
 impl MetaState {
@@ -137,9 +137,9 @@ impl MetaState {
                 let name = link.name.partition_in(number).ok()?;
                 let prepared = ready.iter().find(|it| it.name == name).map(|it| it.incarnation);
                 let prepared = prepared.filter(|it| self.reserved.get(it) == Some(&group));
-                Some(Wanted { name, kind: link.kind, prepared })
+                Some(WantedReplica { name, kind: link.kind, prepared })
             };
-            let wanted: Vec<Wanted> = row.replicas().iter().filter_map(wanted).collect();
+            let wanted: Vec<WantedReplica> = row.replicas().iter().filter_map(wanted).collect();
             if incarnations.left() < wanted.len() {
                 break;
             }

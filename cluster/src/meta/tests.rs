@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::command::Moved;
-use crate::command::Wanted;
+use crate::command::WantedReplica;
 use crate::command::{Joining, Subject};
 use quorate_model::{AllowedSource, TaskId, limits};
 use quorate_node::ops::{Incarnation, ReplicaKind};
@@ -33,14 +33,14 @@ fn group(text: &str) -> GroupId {
     GroupId(text.parse().expect("a group"))
 }
 /// `name`, `~name` for a virtual replica, `name:life` with a reserved incarnation.
-fn wanted(text: &str) -> Wanted {
+fn wanted(text: &str) -> WantedReplica {
     let (text, prepared) = match text.split_once(':') {
         Some((text, life)) => (text, Some(incarnation(life))),
         None => (text, None),
     };
     let bare = text.trim_start_matches('~');
     let kind = if bare == text { ReplicaKind::Standard } else { ReplicaKind::Virtual };
-    Wanted { name: part_or_name(bare), kind, prepared }
+    WantedReplica { name: part_or_name(bare), kind, prepared }
 }
 /// `network`, or `network=description`.
 fn source(text: &str) -> AllowedSource {

@@ -4,7 +4,7 @@ use super::call::{Location, ReadCall, in_group};
 use super::popular::Searches;
 use crate::context::NodeContext;
 use quorate_model::{GroupId, IndexName, Result};
-use quorate_node::suggestions::{Counted, FilteredBy, filtered};
+use quorate_node::suggestions::{CountedSearches, FilteredBy, filtered};
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
@@ -34,8 +34,9 @@ impl ReadCall for FilteredQueries {
     async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<FilteredBy>> {
         let FilteredQueries { group, index, tags, times_ms, attributes } = self;
         let of = Searches { group, index, tags, times_ms };
-        let count =
-            move |searches: &Counted<'_>| filtered(searches, &attributes).map(Option::unwrap_or_default);
+        let count = move |searches: &CountedSearches<'_>| {
+            filtered(searches, &attributes).map(Option::unwrap_or_default)
+        };
         of.count(context, count).await
     }
 }

@@ -3,7 +3,7 @@
 use super::call::{Location, ReadCall, in_group};
 use crate::context::NodeContext;
 use quorate_model::{Error, GroupId, IndexName, Result};
-use quorate_node::suggestions::{Counted, popular};
+use quorate_node::suggestions::{CountedSearches, popular};
 use serde::{Deserialize, Serialize};
 use std::fmt::Display;
 use std::ops::Range;
@@ -55,7 +55,7 @@ impl Searches {
     pub async fn count<T: Default + Send + 'static, E: Display + Send + 'static>(
         self,
         context: &NodeContext,
-        count: impl FnOnce(&Counted<'_>) -> std::result::Result<T, E> + Send + 'static,
+        count: impl FnOnce(&CountedSearches<'_>) -> std::result::Result<T, E> + Send + 'static,
     ) -> Result<T> {
         let Some(view) = context.node().events(self.group) else { return Ok(T::default()) };
         let stop = Arc::new(AtomicBool::new(false));
@@ -63,7 +63,7 @@ impl Searches {
         let _stops = Stops(stop.clone());
         let Searches { group: _, index, tags, times_ms } = self;
         let read = move || {
-            count(&Counted { view: &view, index: index.as_str(), tags: &tags, times_ms, stop: &stop })
+            count(&CountedSearches { view: &view, index: index.as_str(), tags: &tags, times_ms, stop: &stop })
         };
         match tokio::task::spawn_blocking(read).await {
             Ok(outcome) => outcome.map_err(|error| Error::internal(error.to_string())),

@@ -5,7 +5,7 @@ use crate::peer::{Lane, Peers};
 use crate::rpc::peer_client::unexpected;
 use crate::rpc::requests::{PeerAnswer, PeerRequest, decode, encode};
 use crate::snapshot::source::SnapshotSource;
-use crate::snapshot::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use crate::snapshot::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, WantedManifest};
 use bytes::Bytes;
 use quorate_model::{Error, GroupId, NodeId, Result, level};
 use std::time::{Duration, Instant};
@@ -44,7 +44,7 @@ impl PeerSource {
 }
 
 impl SnapshotSource for PeerSource {
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes> {
+    fn manifest(&self, from: u64, wanted: &WantedManifest) -> Result<Bytes> {
         self.ask(from, SnapshotRequest::Manifest(*wanted))
     }
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {

@@ -9,7 +9,7 @@ use super::manifest::{FileRow, MANIFEST_FILE, Manifest, ManifestAnswer};
 use super::pieces::{Gap, Listed, Piece, questions};
 use super::source::SnapshotSource;
 use super::throttle::{Stop, Throttle, Turn, Turns};
-use super::{CHUNK_BYTES, Description, ManifestId, Wanted};
+use super::{CHUNK_BYTES, Description, ManifestId, WantedManifest};
 use crate::metrics;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
@@ -168,7 +168,7 @@ impl EarlySync {
 }
 
 /// Who is asked for what.
-type Question = (u64, Wanted);
+type Question = (u64, WantedManifest);
 
 impl Fetcher {
     /// Returns what has arrived, complete and durable; `None` when it was stopped.
@@ -213,11 +213,11 @@ impl Fetcher {
     fn first_question(&self) -> Vec<Question> {
         let named =
             self.named.filter(|named| named.id.group == self.group && named.level <= self.options.level);
-        named.map(|named| (named.node, Wanted::This(named.id))).into_iter().collect()
+        named.map(|named| (named.node, WantedManifest::This(named.id))).into_iter().collect()
     }
     /// All that may have it, the best one last.
     fn further_questions(&self) -> Vec<Question> {
-        let wanted = Wanted::AtLeast { group: self.group, index: self.index };
+        let wanted = WantedManifest::AtLeast { group: self.group, index: self.index };
         let mut nodes = match &self.holders {
             Holders::All => self.source.load().holders(self.group),
             Holders::These(nodes) => nodes.clone(),
@@ -237,8 +237,8 @@ impl Fetcher {
         let manifest = self.manifest(*from, wanted)?;
         let ManifestId { group, index, .. } = manifest.id;
         let is_wanted = match wanted {
-            Wanted::This(id) => manifest.id == *id,
-            Wanted::AtLeast { .. } => group == self.group && index >= self.index,
+            WantedManifest::This(id) => manifest.id == *id,
+            WantedManifest::AtLeast { .. } => group == self.group && index >= self.index,
         };
         if !is_wanted || manifest.level > self.options.level {
             return Err(FetchError::Useless("it is not one that can be used here".into()));
@@ -266,7 +266,7 @@ impl Fetcher {
         })?;
         Ok(incoming)
     }
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Manifest, FetchError> {
+    fn manifest(&self, from: u64, wanted: &WantedManifest) -> Result<Manifest, FetchError> {
         let source = self.source.load_full();
         let bytes = source.manifest(from, wanted)?;
         let useless = |e: Error| FetchError::Useless(e.message);

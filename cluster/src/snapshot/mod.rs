@@ -51,7 +51,7 @@ pub struct ManifestId {
 
 /// Which manifest is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Wanted {
+pub enum WantedManifest {
     /// This one.
     This(ManifestId),
     /// Any of the group that reflects at least this log index. The node makes one when it has none.
@@ -67,7 +67,7 @@ pub enum Wanted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SnapshotRequest {
     /// A manifest.
-    Manifest(Wanted),
+    Manifest(WantedManifest),
     /// A piece of a file.
     Chunk {
         /// The snapshot.
@@ -147,8 +147,11 @@ mod tests {
             assert!(error.message.contains(part), "{error}");
         }
         for (request, golden) in [
-            (SnapshotRequest::Manifest(Wanted::This(id)), &[0, 0, 3, 7, 9][..]),
-            (SnapshotRequest::Manifest(Wanted::AtLeast { group: GroupId(3), index: 7 }), &[0, 1, 3, 7]),
+            (SnapshotRequest::Manifest(WantedManifest::This(id)), &[0, 0, 3, 7, 9][..]),
+            (
+                SnapshotRequest::Manifest(WantedManifest::AtLeast { group: GroupId(3), index: 7 }),
+                &[0, 1, 3, 7],
+            ),
             (
                 SnapshotRequest::Chunk { id, file: "a".into(), offset: 4, bytes: 6 },
                 &[1, 3, 7, 9, 1, b'a', 4, 6],

@@ -33,7 +33,7 @@ pub struct ModelPiece {
 }
 
 /// A file that is being fetched.
-struct Wanted<'w> {
+struct ModelFetch<'w> {
     group: GroupId,
     key: &'w ModelKey,
     model: Installed,
@@ -54,7 +54,7 @@ impl SnapshotRoom {
         place: &Making,
         stop: &AtomicBool,
     ) -> Result<()> {
-        let wanted = Wanted { group, key, model, place, stop };
+        let wanted = ModelFetch { group, key, model, place, stop };
         let free = space::of(self.options().data.root())?.free_bytes;
         if model.length.saturating_add(self.options().fetch.reserve_bytes) > free {
             return Err(Error::unavailable(format!("{} MB are free, a model needs more", free / 1_000_000)));
@@ -69,7 +69,7 @@ impl SnapshotRoom {
         }
         Err(reason)
     }
-    fn fetch_model_from(&self, node: u64, wanted: &Wanted<'_>) -> Result<()> {
+    fn fetch_model_from(&self, node: u64, wanted: &ModelFetch<'_>) -> Result<()> {
         let length = wanted.model.length;
         let path = wanted.place.temporary();
         let mut have = std::fs::metadata(&path).map_or(0, |found| found.len());

@@ -1,7 +1,7 @@
 //! Where the files of snapshots come from.
 
 use super::store::SnapshotStore;
-use super::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use super::{ManifestId, ModelPiece, PIECES_MAX, PieceName, SnapshotRequest, WantedManifest};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use quorate_model::{Error, GroupId, Result};
@@ -14,7 +14,7 @@ pub trait SnapshotSource: Send + Sync {
     /// A manifest of node `from`, or its head, encoded: see [`ManifestAnswer`](super::manifest::ManifestAnswer).
     ///
     /// Errors: `NotFound` when it has none such and will not have one; anything else is tried again after a while.
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes>;
+    fn manifest(&self, from: u64, wanted: &WantedManifest) -> Result<Bytes>;
     /// At most `bytes` bytes of a file from `offset` on; none at its end. Errors: as [`Self::manifest`].
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes>;
     /// Pieces of several files, one after another. Errors: as [`Self::manifest`].
@@ -31,7 +31,7 @@ pub trait SnapshotSource: Send + Sync {
 #[derive(Clone, Copy, Debug)]
 pub struct NoPeers;
 impl SnapshotSource for NoPeers {
-    fn manifest(&self, _: u64, _: &Wanted) -> Result<Bytes> {
+    fn manifest(&self, _: u64, _: &WantedManifest) -> Result<Bytes> {
         Err(Error::unavailable("this node is not connected to any other"))
     }
     fn chunk(&self, _: u64, _: &ManifestId, _: &str, _: u64, _: u32) -> Result<Bytes> {
@@ -73,7 +73,7 @@ impl InProcess {
 }
 
 impl SnapshotSource for InProcess {
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes> {
+    fn manifest(&self, from: u64, wanted: &WantedManifest) -> Result<Bytes> {
         self.ask(from, &SnapshotRequest::Manifest(*wanted))
     }
     fn chunk(&self, from: u64, id: &ManifestId, file: &str, offset: u64, bytes: u32) -> Result<Bytes> {

@@ -5,7 +5,7 @@ use super::manifest::{
     FileRow, MANIFEST_AT_ONCE_BYTES, MANIFEST_FILE, Manifest, ManifestAnswer, is_written_once, path_text,
 };
 use super::model::piece_of;
-use super::{CHUNK_BYTES, Description, ManifestId, PIECES_MAX, PieceName, SnapshotRequest, Wanted};
+use super::{CHUNK_BYTES, Description, ManifestId, PIECES_MAX, PieceName, SnapshotRequest, WantedManifest};
 use crate::metrics;
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -202,8 +202,8 @@ impl SnapshotStore {
     /// Errors: `NotFound` when there is no such snapshot or file, and none can be made here; `Unavailable` while the snapshot is being made.
     pub fn answer(&self, request: &SnapshotRequest) -> Result<Bytes> {
         match request {
-            SnapshotRequest::Manifest(Wanted::This(id)) => self.manifest(id),
-            SnapshotRequest::Manifest(Wanted::AtLeast { group, index }) => {
+            SnapshotRequest::Manifest(WantedManifest::This(id)) => self.manifest(id),
+            SnapshotRequest::Manifest(WantedManifest::AtLeast { group, index }) => {
                 match self.newest(*group, *index) {
                     Some(known) => self.manifest(&known.id),
                     None => Err(self.make(*group, *index)),

@@ -33,7 +33,7 @@ impl Rig {
         }
         self.store.finish(draft, index, 1).expect("offered")
     }
-    fn manifest(&self, wanted: Wanted) -> Result<Manifest> {
+    fn manifest(&self, wanted: WantedManifest) -> Result<Manifest> {
         self.store
             .answer(&SnapshotRequest::Manifest(wanted))
             .map(|bytes| Manifest::decode(&bytes).expect("own bytes"))
@@ -55,7 +55,7 @@ impl Rig {
 fn pieces_come_from_the_files_that_are_listed_and_no_others() {
     let rig = open(LIFETIME);
     let offered = rig.offer(7, "0123456789");
-    let manifest = rig.manifest(Wanted::This(offered.id)).expect("a manifest");
+    let manifest = rig.manifest(WantedManifest::This(offered.id)).expect("a manifest");
     let listed: Vec<_> =
         manifest.files.iter().map(|file| (file.path.as_str(), file.bytes, file.crc)).collect();
     let (dump, segment) = (crc32fast::hash(b"0123456789"), crc32fast::hash(b"segment"));
@@ -82,7 +82,7 @@ fn pieces_come_from_the_files_that_are_listed_and_no_others() {
     }
     let other_life = ManifestId { life: offered.id.life ^ 1, ..offered.id };
     assert!(rig.chunk(other_life, "dumps/3.dump", 0, 9).is_err());
-    assert!(rig.manifest(Wanted::This(other_life)).is_err());
+    assert!(rig.manifest(WantedManifest::This(other_life)).is_err());
 }
 
 #[test]
@@ -102,8 +102,8 @@ fn the_newest_two_are_kept_until_nobody_reads_them() {
     let ids: Vec<ManifestId> =
         [3, 5, 9].map(|index| rig.offer(index, &"x".repeat(index as usize)).id).to_vec();
     assert_eq!(rig.folders(), ["3-5", "3-9"]);
-    assert!(rig.manifest(Wanted::This(ids[0])).is_err());
-    assert!(rig.manifest(Wanted::This(ids[1])).is_ok());
+    assert!(rig.manifest(WantedManifest::This(ids[0])).is_err());
+    assert!(rig.manifest(WantedManifest::This(ids[1])).is_ok());
     assert_eq!(rig.offer(9, "again").id, ids[2], "one of the same index is the same");
     rig.store.expire();
     assert_eq!(rig.folders(), ["3-5", "3-9"]);
@@ -115,13 +115,13 @@ fn the_newest_two_are_kept_until_nobody_reads_them() {
     let rig = open(Duration::ZERO);
     let id = rig.offer(3, "x").id;
     rig.store.expire();
-    assert!(rig.folders().is_empty() && rig.manifest(Wanted::This(id)).is_err());
+    assert!(rig.folders().is_empty() && rig.manifest(WantedManifest::This(id)).is_err());
 }
 
 #[test]
 fn one_that_is_asked_for_and_missing_is_made() {
     let rig = open(LIFETIME);
-    let wanted = |index| Wanted::AtLeast { group: GROUP, index };
+    let wanted = |index| WantedManifest::AtLeast { group: GROUP, index };
     let kind = |wanted| rig.manifest(wanted).expect_err("none").kind;
     assert_eq!(kind(wanted(0)), quorate_model::ErrorKind::NotFound, "this node does not have the group");
     let asked = Arc::new(AtomicUsize::new(0));
@@ -151,7 +151,7 @@ fn a_segment_that_an_earlier_snapshot_has_is_not_read_again() {
         std::fs::write(path, text).expect("written");
     }
     let id = rig.store.finish(draft, 4, 1).expect("offered").id;
-    let manifest = rig.manifest(Wanted::This(id)).expect("a manifest");
+    let manifest = rig.manifest(WantedManifest::This(id)).expect("a manifest");
     let crcs: Vec<u32> = manifest.files.iter().map(|file| file.crc).collect();
     assert_eq!(crcs, [crc32fast::hash(b"y"), crc32fast::hash(b"segment")]);
 }
@@ -191,7 +191,7 @@ fn a_list_that_is_too_long_for_an_answer_lies_beside_its_files() {
         SnapshotStore::open(&Layout::new(data.path()), RealFiles::shared(), 5, options).expect("a store");
     let rig = Rig { folder: data, store };
     let id = rig.offer(7, "0123456789").id;
-    let answer = rig.store.answer(&SnapshotRequest::Manifest(Wanted::This(id))).expect("an answer");
+    let answer = rig.store.answer(&SnapshotRequest::Manifest(WantedManifest::This(id))).expect("an answer");
     let Ok(ManifestAnswer::InPieces(head)) = ManifestAnswer::decode(&answer) else { panic!("{answer:?}") };
     let chunk = |offset, bytes| {
         let file = MANIFEST_FILE.into();

@@ -34,7 +34,7 @@ pub enum How {
 
 /// What a search finds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct FoundRecords {
     /// Records.
     pub hits: u64,
     /// The most frequent values of the facets that were asked for, and how many records have each.
@@ -59,7 +59,7 @@ pub trait Sources: Sync {
         query: &str,
         how: How,
         facets: &[(String, u32)],
-    ) -> impl Future<Output = Result<Found>> + Send;
+    ) -> impl Future<Output = Result<FoundRecords>> + Send;
 }
 
 /// All suggestions, the most popular first. Errors: what is no matter of a single source.

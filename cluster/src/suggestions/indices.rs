@@ -1,6 +1,6 @@
 //! What do the source indices of a build have: queries, records, values of facets?
 
-use super::build::{External, Found, How, Sources};
+use super::build::{External, FoundRecords, How, Sources};
 use crate::clock::unix_ms;
 use crate::context::NodeContext;
 use crate::read::call::{Location, ReadCall, ask};
@@ -129,7 +129,7 @@ impl Sources for Indices<'_> {
         query: &str,
         how: How,
         facets: &[(String, u32)],
-    ) -> Result<Found> {
+    ) -> Result<FoundRecords> {
         let params = Box::new(params(query, how, facets));
         let call = Search { index: index.clone(), params, rights: ReadRights::default(), at_once: false };
         let results = self.read(call).await?;
@@ -146,7 +146,7 @@ impl Sources for Indices<'_> {
                 (facet.attribute, values)
             })
             .collect();
-        Ok(Found { hits: results.nb_hits, facets })
+        Ok(FoundRecords { hits: results.nb_hits, facets })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Do the steps of a build come to what is expected, of sources that are made up?
 
-use super::build::{External, Found, How, Sources, suggestions};
+use super::build::{External, FoundRecords, How, Sources, suggestions};
 use super::indices::Indices;
 use super::is_due;
 use super::log::{self, BuildLog};
@@ -56,7 +56,7 @@ impl Sources for Shop {
         query: &str,
         how: How,
         facets: &[(String, u32)],
-    ) -> Result<Found> {
+    ) -> Result<FoundRecords> {
         if index.as_str() == "missing" {
             return Err(Error::no_index("missing"));
         }
@@ -94,7 +94,7 @@ impl Sources for Shop {
             counts
         };
         let facets = facets.iter().map(|(name, most)| (name.clone(), counts(name, *most))).collect();
-        Ok(Found { hits: found.len() as u64, facets })
+        Ok(FoundRecords { hits: found.len() as u64, facets })
     }
 }
 

@@ -28,7 +28,7 @@ use actor::mailbox;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use quorate_model::{Error, ErrorKind, Result, UserId};
-use search::{Found, UserIndex};
+use search::{FoundUser, UserIndex};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::Arc;
@@ -66,7 +66,7 @@ pub struct ClusterRecord {
 #[derive(Clone, Debug, Default)]
 pub struct UserHits {
     /// The users with what matches.
-    pub hits: Vec<(UserRecord, Found)>,
+    pub hits: Vec<(UserRecord, FoundUser)>,
     /// How many there are in all.
     pub nb_hits: usize,
     /// When the index was built, Unix seconds.
@@ -331,7 +331,7 @@ impl UserDirectory {
             let built = self.index(&meta);
             let from = page.saturating_mul(rows);
             let (nb_hits, found) = built.index.search(&query, cluster, from..from.saturating_add(rows));
-            let hit = |found: Found| {
+            let hit = |found: FoundUser| {
                 let indexed = &found.indexed;
                 let cluster = meta.cluster_name(indexed.cluster).unwrap_or_default().to_owned();
                 let record = UserRecord { user: indexed.user.clone(), cluster, figures: indexed.figures };

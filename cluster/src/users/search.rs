@@ -27,7 +27,7 @@ pub struct Indexed {
 
 /// A user that a query found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundUser {
     /// The user.
     pub indexed: Indexed,
     /// Parts of the user id that match, in order, apart from each other.
@@ -64,7 +64,7 @@ impl UserIndex {
     }
 
     /// How many users match, and those of one page.
-    pub fn search(&self, query: &str, cluster: Option<u16>, page: Range<usize>) -> (usize, Vec<Found>) {
+    pub fn search(&self, query: &str, cluster: Option<u16>, page: Range<usize>) -> (usize, Vec<FoundUser>) {
         let asked: Vec<String> =
             split(query).take(QUERY_WORDS_MAX).map(|at| query[at].to_ascii_lowercase()).collect();
         let meant: Vec<Vec<&str>> = asked.iter().map(|word| self.meant(word)).collect();
@@ -108,7 +108,7 @@ impl UserIndex {
         from..from + length
     }
 
-    fn found(&self, indexed: &Indexed, asked: &[String], meant: &[Vec<&str>]) -> Found {
+    fn found(&self, indexed: &Indexed, asked: &[String], meant: &[Vec<&str>]) -> FoundUser {
         let id = indexed.user.as_str();
         let mut marks = vec![];
         let mut words: Vec<String> = vec![];
@@ -125,7 +125,7 @@ impl UserIndex {
             }
             marks.extend(length.map(|length| at.start..at.start + length));
         }
-        Found { indexed: indexed.clone(), marks, words }
+        FoundUser { indexed: indexed.clone(), marks, words }
     }
 }
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use quorate_cluster::snapshot::room::Fetch;
 use quorate_cluster::snapshot::{
     Description, FetchOptions, InProcess, Making, ManifestId, ModelPiece, OfferOptions, PIECES_MAX,
-    PieceName, RoomOptions, SnapshotRoom, SnapshotSource, Wanted,
+    PieceName, RoomOptions, SnapshotRoom, SnapshotSource, WantedManifest,
 };
 use quorate_model::{Error, GroupId, Result};
 use quorate_raft::SnapshotImage;
@@ -108,7 +108,7 @@ impl Way {
 }
 
 impl SnapshotSource for Way {
-    fn manifest(&self, from: u64, wanted: &Wanted) -> Result<Bytes> {
+    fn manifest(&self, from: u64, wanted: &WantedManifest) -> Result<Bytes> {
         self.asked.lock().push((from, "manifest".into()));
         self.nodes.manifest(from, wanted)
     }

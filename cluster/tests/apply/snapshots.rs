@@ -9,7 +9,7 @@ use quorate_cluster::apply::group::{DumpFound, DumpPlace, Exported, GroupApply, 
 use quorate_cluster::apply::inbox::Inbox;
 use quorate_cluster::apply::meta::MetaMachine;
 use quorate_cluster::command::{self, Command, Entry, MetaCommand};
-use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRequest, SnapshotRoom, Wanted};
+use quorate_cluster::snapshot::{InProcess, RoomOptions, SnapshotRequest, SnapshotRoom, WantedManifest};
 use quorate_model::{ErrorKind, GroupId, NodeId, RecordOp};
 use quorate_node::ops::IndexCommand;
 use quorate_node::{LevelInForce, Node, NodeOptions, Pace, PlacementMachine, SharedDictionaries};
@@ -322,7 +322,7 @@ async fn a_state_that_is_taken_anew_is_not_whole_before_it_is_there() {
     second.actor.send(Anew { from: vec![NodeId(1)], within: PATIENCE, done }).await.expect("an actor");
     until_both_say(&leader, &second, |copy| copy == StateCopy::Fetching).await;
     // who asks it for a snapshot is sent on at once
-    let wanted = SnapshotRequest::Manifest(Wanted::AtLeast { group: GROUP, index: 1 });
+    let wanted = SnapshotRequest::Manifest(WantedManifest::AtLeast { group: GROUP, index: 1 });
     assert_eq!(second.room.store().answer(&wanted).expect_err("none").kind, ErrorKind::NotFound);
     let last = leader.put(610, 640).await;
     net.files.join(1, leader.room.store().clone());

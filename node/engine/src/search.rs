@@ -11,7 +11,7 @@ use crate::facet::selection::{Others, Selection};
 use crate::facet::{self, Bytes, Listing};
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
-use crate::matching::find::{Found, Prepared, sets_of};
+use crate::matching::find::{Prepared, QueryMatches, sets_of};
 use crate::matching::growth::Growth;
 use crate::matching::paths;
 use crate::page::Page;
@@ -157,7 +157,7 @@ pub(crate) fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option
     (most > 0).then_some((attribute, usize::from(most)))
 }
 /// How many hits there are, with distinct how many groups.
-fn count(view: &ShardView, found: &Found, grouping: Option<(&str, usize)>, clock: &mut Clock) -> u64 {
+fn count(view: &ShardView, found: &QueryMatches, grouping: Option<(&str, usize)>, clock: &mut Clock) -> u64 {
     grouping.map_or(found.count, |(attribute, most)| {
         distinct::groups(view, &found.entries, attribute, most, clock).len() as u64
     })
@@ -174,8 +174,8 @@ fn needed(page: &Page, params: &Effective, grouped: bool) -> usize {
 pub(crate) fn find(
     plan: &mut Plan,
     params: &Effective,
-    mut run: impl FnMut(&mut Plan) -> Found,
-) -> (Found, Option<String>) {
+    mut run: impl FnMut(&mut Plan) -> QueryMatches,
+) -> (QueryMatches, Option<String>) {
     let mut found = run(plan);
     let words = plan.words.len();
     let mode = params.remove_words_if_no_results;
@@ -230,7 +230,7 @@ pub(crate) fn run(
     plan: &mut Plan,
     params: &Effective,
     scratch: &mut Scratch,
-) -> Found {
+) -> QueryMatches {
     plan.deep = false;
     let found = prepared.run(plan, params.typo_tolerance, scratch);
     if found.count_cut {
@@ -239,7 +239,7 @@ pub(crate) fn run(
     match prepared.require_more_words(plan, &found, scratch) {
         Growth::None => {}
         Growth::Some => return prepared.run(plan, params.typo_tolerance, scratch),
-        Growth::Late => return Found { count_cut: true, ..found },
+        Growth::Late => return QueryMatches { count_cut: true, ..found },
     }
     if found.count >= FEW || plan.words.iter().all(|word| word.edits < 2) {
         return found;
@@ -264,7 +264,7 @@ struct Listed {
 /// Groups what was found, puts promoted records at their places and cuts the page out.
 fn listed(
     view: &ShardView,
-    found: &Found,
+    found: &QueryMatches,
     matched: &[Vec<u64>],
     page: &Page,
     grouping: Option<(&str, usize)>,
@@ -319,7 +319,7 @@ fn all_after_distinct(params: &Effective) -> bool {
     params.faceting_after_distinct && !is_cut_by_typos(params)
 }
 /// Whether anything but the filter selects what matches.
-fn others_of(plan: &Plan, found: &Found) -> Others {
+fn others_of(plan: &Plan, found: &QueryMatches) -> Others {
     let geo = &plan.geo;
     let no_places = geo.centre.is_none() && geo.boxes.is_empty() && geo.polygons.is_empty();
     let no_words = plan.words.is_empty() && plan.beyond.is_empty() && plan.excluded.is_empty();

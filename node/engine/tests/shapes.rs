@@ -7,7 +7,7 @@ use bytes::Bytes;
 use quorate_engine::Schema;
 use quorate_engine::index::{Payload, ShardWriter, WriterOptions};
 use quorate_model::Settings;
-use quorate_model::settings::table::{Form, ROWS, Row, Target};
+use quorate_model::settings::table::{Form, ROWS, SettingRow, Target};
 use quorate_store::files::RealFiles;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -48,7 +48,7 @@ fn built(document: &Map<String, Value>) -> (u64, BTreeMap<String, Vec<u8>>) {
 }
 
 /// Values that a setting can have beside its default.
-fn values(row: &Row) -> Vec<Value> {
+fn values(row: &SettingRow) -> Vec<Value> {
     let lists = || vec![json!(["name"]), json!(["kind", "name"])];
     match row.name {
         "searchableAttributes" => {

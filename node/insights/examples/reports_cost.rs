@@ -97,7 +97,7 @@ fn wait(store: &mut EventStore) -> Outcome {
     let view = store.view();
     step("view of what waits", begun, json!({ "bytes": store.open_bytes() }))?;
     let begun = Instant::now();
-    let none = view.rows(quorate_insights::segment::Wanted::ALL, 0..1)?.count();
+    let none = view.rows(quorate_insights::segment::RowFilter::ALL, 0..1)?.count();
     step("its first look", begun, json!({ "rows": none }))?;
     store.seal()?;
     compact(store)

@@ -1,6 +1,6 @@
 //! Whose rows are passed over, because the user has asked to be forgotten?
 
-use crate::rows::{Row, user_hash};
+use crate::rows::{EventRow, user_hash};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ impl Forgotten {
         other.0.iter().for_each(|(token, log_index)| self.add(token, *log_index));
     }
     /// Whether a row does not count, by either of its tokens. Cost: two looks at a map, none when nobody is forgotten.
-    pub fn hides(&self, row: &Row) -> bool {
+    pub fn hides(&self, row: &EventRow) -> bool {
         let hides = |token: &str| self.0.get(token).is_some_and(|through| row.log_index < *through);
         !self.0.is_empty() && (hides(&row.user) || row.authenticated.as_deref().is_some_and(hides))
     }

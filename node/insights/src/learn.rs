@@ -1,8 +1,8 @@
 //! Which rows does a model of an index learn from?
 
 use crate::neighbours::{Collector, Interaction, Interactions, Kind, NeighboursError, Result};
-use crate::rows::{Row, RowKind};
-use crate::segment::Wanted;
+use crate::rows::{EventRow, RowKind};
+use crate::segment::RowFilter;
 use crate::store::EventView;
 use quorate_model::event::EventKind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -27,7 +27,7 @@ pub fn interactions_of(
     now_ms: u64,
     stop: &AtomicBool,
 ) -> Result<Interactions> {
-    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
+    let wanted = RowFilter { index: Some(index), ..RowFilter::ALL };
     let mut collector = Collector::new();
     let mut taken = 0;
     let today = now_ms / DAY_MS;
@@ -53,7 +53,7 @@ pub fn interactions_of(
 }
 
 /// What a row says of a user and a record; nothing for searches and for events of filters.
-pub(crate) fn interaction_of(row: &Row) -> Option<Interaction<'_>> {
+pub(crate) fn interaction_of(row: &EventRow) -> Option<Interaction<'_>> {
     let RowKind::Event(kind) = row.kind else { return None };
     let kind = match kind {
         EventKind::View => Kind::View,

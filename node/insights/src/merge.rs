@@ -7,8 +7,8 @@
 
 use crate::error::Result;
 use crate::forgotten::Forgotten;
-use crate::rows::Row;
-use crate::segment::{Segment, Wanted};
+use crate::rows::EventRow;
+use crate::segment::{RowFilter, Segment};
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,24 +24,24 @@ const RECENT_MAX: usize = 1_024;
 pub(crate) struct Sorted<'m> {
     sources: Vec<Source<'m>>,
     /// The next row of each source that has one.
-    heads: BinaryHeap<Reverse<(Row, usize)>>,
-    is_kept: Box<dyn Fn(&Row) -> bool + 'm>,
+    heads: BinaryHeap<Reverse<(EventRow, usize)>>,
+    is_kept: Box<dyn Fn(&EventRow) -> bool + 'm>,
 }
 
 /// Where rows come from.
 enum Source<'m> {
     File {
         segment: &'m Segment,
-        wanted: Wanted<'m>,
+        wanted: RowFilter<'m>,
         groups: std::vec::IntoIter<usize>,
-        rows: std::vec::IntoIter<Row>,
+        rows: std::vec::IntoIter<EventRow>,
     },
-    Memory(std::slice::Iter<'m, Row>),
+    Memory(std::slice::Iter<'m, EventRow>),
 }
 
 impl Source<'_> {
     /// The next kept row.
-    fn next(&mut self, is_kept: &dyn Fn(&Row) -> bool) -> Result<Option<Row>> {
+    fn next(&mut self, is_kept: &dyn Fn(&EventRow) -> bool) -> Result<Option<EventRow>> {
         match self {
             Source::Memory(rows) => Ok(rows.find(|row| is_kept(row)).cloned()),
             Source::File { segment, wanted, groups, rows } => loop {
@@ -66,9 +66,9 @@ impl<'m> Sorted<'m> {
     /// Reads what is wanted and kept of files, and of rows in memory, which have to be sorted.
     pub fn new(
         segments: impl Iterator<Item = &'m Segment>,
-        memory: &'m [Row],
-        wanted: Wanted<'m>,
-        is_kept: impl Fn(&Row) -> bool + 'm,
+        memory: &'m [EventRow],
+        wanted: RowFilter<'m>,
+        is_kept: impl Fn(&EventRow) -> bool + 'm,
     ) -> Result<Self> {
         let files = segments.map(|segment| Source::File {
             segment,
@@ -77,7 +77,7 @@ impl<'m> Sorted<'m> {
             rows: vec![].into_iter(),
         });
         let sources = files.chain([Source::Memory(memory.iter())]).collect();
-        let is_kept = Box::new(move |row: &Row| wanted.takes(row) && is_kept(row));
+        let is_kept = Box::new(move |row: &EventRow| wanted.takes(row) && is_kept(row));
         let mut sorted = Sorted { sources, heads: BinaryHeap::new(), is_kept };
         (0..sorted.sources.len()).try_for_each(|source| sorted.advance(source))?;
         Ok(sorted)
@@ -90,7 +90,7 @@ impl<'m> Sorted<'m> {
         Ok(())
     }
     /// The next row.
-    pub fn step(&mut self) -> Result<Option<Row>> {
+    pub fn step(&mut self) -> Result<Option<EventRow>> {
         let Some(mut head) = self.heads.peek_mut() else { return Ok(None) };
         let source = head.0.1;
         // most often the next one of the same source takes the place, and goes down no further than it has to
@@ -113,8 +113,8 @@ impl<'m> Merged<'m> {
     /// Reads what is wanted of files, and of rows in memory, which have to be sorted. Cost: of each file a row group at a time.
     pub fn new(
         segments: &'m [Segment],
-        memory: &'m [Row],
-        wanted: Wanted<'m>,
+        memory: &'m [EventRow],
+        wanted: RowFilter<'m>,
         times_ms: Range<u64>,
         forgotten: &'m Forgotten,
     ) -> Result<Self> {
@@ -126,16 +126,16 @@ impl<'m> Merged<'m> {
         };
         let is_kept = {
             let near = near.clone();
-            move |row: &Row| near.contains(&row.time_ms) && !forgotten.hides(row)
+            move |row: &EventRow| near.contains(&row.time_ms) && !forgotten.hides(row)
         };
         let sorted = Sorted::new(segments.iter().filter(is_near), memory, wanted, is_kept)?;
         Ok(Merged { sorted, from_ms: times_ms.start, repeated: Repeated::default() })
     }
 }
 impl Iterator for Merged<'_> {
-    type Item = Result<Row>;
+    type Item = Result<EventRow>;
 
-    fn next(&mut self) -> Option<Result<Row>> {
+    fn next(&mut self) -> Option<Result<EventRow>> {
         loop {
             match self.sorted.step() {
                 Ok(Some(row)) if self.repeated.repeats(&row) || row.time_ms < self.from_ms => {}
@@ -148,14 +148,14 @@ impl Iterator for Merged<'_> {
 /// What a user has just done.
 #[derive(Default)]
 struct Repeated {
-    of: Option<Row>,
+    of: Option<EventRow>,
     /// When each was there last, Unix milliseconds.
     recent: FxHashMap<u64, u64>,
 }
 
 impl Repeated {
     /// Whether a row, which is not before the last one, repeats another one.
-    fn repeats(&mut self, row: &Row) -> bool {
+    fn repeats(&mut self, row: &EventRow) -> bool {
         if !self.of.as_ref().is_some_and(|of| of.is_of_same_user(row)) {
             self.of = Some(row.clone());
             self.recent.clear();

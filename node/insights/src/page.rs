@@ -2,8 +2,8 @@
 
 use crate::error::{Error, Result};
 use crate::merge::Merged;
-use crate::rows::Row;
-use crate::segment::{PlainWriter, Wanted};
+use crate::rows::EventRow;
+use crate::segment::{PlainWriter, RowFilter};
 use crate::store::EventView;
 use quorate_model::analytics::Day;
 use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ pub struct After {
 }
 
 impl After {
-    fn of(row: &Row) -> After {
+    fn of(row: &EventRow) -> After {
         After {
             index: row.index.to_string(),
             user_hash: row.user_hash,
@@ -44,7 +44,7 @@ impl After {
             log_index: row.log_index,
         }
     }
-    fn is_before(&self, row: &Row) -> bool {
+    fn is_before(&self, row: &EventRow) -> bool {
         let own = (&*self.index, self.user_hash, &*self.user, self.time_ms, self.fingerprint, self.log_index);
         own < row.order()
     }
@@ -72,7 +72,7 @@ impl EventView {
         is_over: &dyn Fn() -> bool,
     ) -> Result<Option<Page>> {
         let from = after.map(|after| (after.index.as_str(), after.user_hash));
-        let wanted = Wanted { index, from, ..Wanted::ALL };
+        let wanted = RowFilter { index, from, ..RowFilter::ALL };
         let times_ms = day.start_ms()..day.start_ms().saturating_add(quorate_model::analytics::DAY_MS);
         let rows: Merged<'_> = self.rows(wanted, times_ms)?;
         let failed = |error| Error::io("write", Path::new("rows for another program"), error);

@@ -77,7 +77,7 @@ pub struct SearchRow {
 
 /// A row. Its order is that of files: index, user, time, then what tells rows of one moment apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct EventRow {
     /// The name of the index.
     pub index: Text,
     /// [`user_hash`] of the user.
@@ -120,13 +120,13 @@ pub struct Row {
     pub log_index: u64,
 }
 
-impl Row {
+impl EventRow {
     /// What rows are ordered by.
     pub(crate) fn order(&self) -> (&str, u64, &str, u64, u64, u64) {
         (&self.index, self.user_hash, &self.user, self.time_ms, self.fingerprint, self.log_index)
     }
     /// Whether both are of one user of one index.
-    pub fn is_of_same_user(&self, other: &Row) -> bool {
+    pub fn is_of_same_user(&self, other: &EventRow) -> bool {
         self.user_hash == other.user_hash && self.user == other.user && self.index == other.index
     }
     /// About how many bytes it takes in memory, with the texts that it may share.
@@ -138,16 +138,16 @@ impl Row {
             let lists: usize = lists.into_iter().map(|texts| texts.bytes() + 16 * texts.len()).sum();
             size_of::<SearchRow>() + search.query.len() + lists + 16 * search.query_ids.len()
         });
-        size_of::<Row>() + self.index.len() + self.user.len() + own + search
+        size_of::<EventRow>() + self.index.len() + self.user.len() + own + search
     }
 }
-impl PartialOrd for Row {
-    fn partial_cmp(&self, other: &Row) -> Option<Ordering> {
+impl PartialOrd for EventRow {
+    fn partial_cmp(&self, other: &EventRow) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
-impl Ord for Row {
-    fn cmp(&self, other: &Row) -> Ordering {
+impl Ord for EventRow {
+    fn cmp(&self, other: &EventRow) -> Ordering {
         self.order().cmp(&other.order())
     }
 }

@@ -12,7 +12,7 @@ mod sweep;
 use self::encodings::Alike;
 use self::regions::{Checked, Counting};
 use crate::error::{Error, Result};
-use crate::rows::{self, Parts, Row};
+use crate::rows::{self, EventRow, Parts};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::file::writer::SerializedFileWriter;
@@ -87,7 +87,7 @@ pub struct SegmentWriter<'f> {
     files: &'f dyn Files,
     columns: &'f str,
     file: FileOf,
-    pending: Vec<Row>,
+    pending: Vec<EventRow>,
     facts: SegmentFacts,
 }
 
@@ -124,7 +124,7 @@ impl<'f> SegmentWriter<'f> {
         }
     }
     /// Adds a row that is not before the one added last.
-    pub fn push(&mut self, row: Row) -> Result<()> {
+    pub fn push(&mut self, row: EventRow) -> Result<()> {
         let SegmentFacts { rows, times_ms, log_indices, .. } = &mut self.facts;
         *rows += 1;
         *times_ms = [times_ms[0].min(row.time_ms), times_ms[1].max(row.time_ms)];
@@ -166,7 +166,7 @@ impl<'f> SegmentWriter<'f> {
 
 /// Which rows a reader wants, and what of them.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'w> {
+pub struct RowFilter<'w> {
     /// Of this index.
     pub index: Option<&'w str>,
     /// Of users with these hashes, which are sorted.
@@ -179,10 +179,10 @@ pub struct Wanted<'w> {
     pub passes_over_damage: bool,
 }
 
-impl Wanted<'_> {
+impl RowFilter<'_> {
     /// Every row.
-    pub const ALL: Wanted<'static> =
-        Wanted { index: None, users: None, from: None, parts: Parts::ALL, passes_over_damage: false };
+    pub const ALL: RowFilter<'static> =
+        RowFilter { index: None, users: None, from: None, parts: Parts::ALL, passes_over_damage: false };
 
     fn may_be_in(self, [first, last]: &Span) -> bool {
         if self.from.is_some_and(|from| (last.0.as_str(), last.1) < from) {
@@ -199,7 +199,7 @@ impl Wanted<'_> {
         users.get(users.partition_point(|user| *user < least)).is_some_and(|user| *user <= most)
     }
     /// Whether a row is wanted.
-    pub fn takes(self, row: &Row) -> bool {
+    pub fn takes(self, row: &EventRow) -> bool {
         self.index.is_none_or(|index| *row.index == *index)
             && self.users.is_none_or(|users| users.binary_search(&row.user_hash).is_ok())
             && self.from.is_none_or(|from| from <= (&*row.index, row.user_hash))
@@ -258,25 +258,25 @@ impl Segment {
         &self.facts
     }
     /// The numbers of the row groups that may have wanted rows.
-    pub fn groups(&self, wanted: Wanted<'_>) -> Vec<usize> {
+    pub fn groups(&self, wanted: RowFilter<'_>) -> Vec<usize> {
         let spans = self.facts.spans.iter().enumerate();
         spans.filter(|(_, span)| wanted.may_be_in(span)).map(|(number, _)| number).collect()
     }
     /// Whether it may have wanted rows.
-    pub(crate) fn may_have(&self, wanted: Wanted<'_>) -> bool {
+    pub(crate) fn may_have(&self, wanted: RowFilter<'_>) -> bool {
         self.facts.spans.iter().any(|span| wanted.may_be_in(span))
     }
     /// The rows of a row group, in order.
-    pub fn rows(&self, group: usize) -> Result<Vec<Row>> {
+    pub fn rows(&self, group: usize) -> Result<Vec<EventRow>> {
         self.parts(group, Parts::ALL)
     }
     /// The rows of a row group, in order, with some of their members. All of the row group is compared with what was written.
-    pub fn parts(&self, group: usize, parts: Parts) -> Result<Vec<Row>> {
+    pub fn parts(&self, group: usize, parts: Parts) -> Result<Vec<EventRow>> {
         self.read(group, |group, count| rows::read(group, 0..count, parts))
     }
     /// Rows of a row group, in order, with all that are wanted among them. Cost: of others no more than a look at hashes, when users are
     /// wanted.
-    pub fn wanted(&self, group: usize, wanted: Wanted<'_>) -> Result<Vec<Row>> {
+    pub fn wanted(&self, group: usize, wanted: RowFilter<'_>) -> Result<Vec<EventRow>> {
         let Some(users) = wanted.users else { return self.parts(group, wanted.parts) };
         self.read(group, |group, count| {
             let hashes = rows::user_hashes(group, count)?;

@@ -20,7 +20,7 @@ use self::view::Waiting;
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
 use crate::rollup::{Rolling, Rollups};
-use crate::rows::{self, Row, Text};
+use crate::rows::{self, EventRow, Text};
 use crate::segment::{Segment, SegmentWriter};
 use quorate_model::Event;
 use quorate_model::analytics::Day;
@@ -64,7 +64,7 @@ pub struct EventStore {
 #[derive(Default)]
 struct Open {
     /// Of each entry that has some: a view shares these, so that whoever makes one neither copies nor sorts rows.
-    entries: Vec<Arc<[Row]>>,
+    entries: Vec<Arc<[EventRow]>>,
     /// How many rows these have.
     rows: usize,
     bytes: usize,
@@ -82,7 +82,7 @@ type Share<'s> = &'s mut dyn FnMut(&str) -> Text;
 
 impl Open {
     /// Takes the rows of an entry, unless it was taken before.
-    fn take(&mut self, log_index: u64, rows: impl FnOnce(Share<'_>) -> Vec<Row>) {
+    fn take(&mut self, log_index: u64, rows: impl FnOnce(Share<'_>) -> Vec<EventRow>) {
         if log_index <= self.through {
             return;
         }
@@ -97,14 +97,14 @@ impl Open {
                 shared
             }
         });
-        self.bytes += new.iter().map(Row::bytes).sum::<usize>();
+        self.bytes += new.iter().map(EventRow::bytes).sum::<usize>();
         self.rows += new.len();
         if !new.is_empty() {
             self.entries.push(new.into());
         }
     }
     /// All rows, in the order of the log.
-    fn iter(&self) -> impl Iterator<Item = &Row> {
+    fn iter(&self) -> impl Iterator<Item = &EventRow> {
         self.entries.iter().flat_map(|rows| rows.iter())
     }
 }
@@ -223,7 +223,7 @@ impl EventStore {
         manifest.position = self.open.through;
         manifest.forgotten = self.forgotten();
         let newest_ms = self.open.iter().map(|row| row.time_ms).max().unwrap_or_default();
-        let mut periods: BTreeMap<Period, Vec<Row>> = BTreeMap::new();
+        let mut periods: BTreeMap<Period, Vec<EventRow>> = BTreeMap::new();
         for row in self.open.iter().filter(|row| !manifest.forgotten.hides(row)) {
             periods.entry(Period::of(row.time_ms, newest_ms)).or_default().push(row.clone());
         }
@@ -345,7 +345,11 @@ impl<'s> Written<'s> {
         Written { files, folder, paths: vec![] }
     }
     /// Writes sorted rows as a file.
-    fn write(&mut self, mut meta: FileMeta, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<FileMeta> {
+    fn write(
+        &mut self,
+        mut meta: FileMeta,
+        rows: &mut dyn Iterator<Item = Result<EventRow>>,
+    ) -> Result<FileMeta> {
         let path = self.path(&meta)?;
         meta.facts = Arc::new(write_file(self.files, &path, rows)?);
         Ok(meta)
@@ -372,7 +376,7 @@ impl Drop for Written<'_> {
 fn write_file(
     files: &dyn Files,
     path: &Path,
-    rows: &mut dyn Iterator<Item = Result<Row>>,
+    rows: &mut dyn Iterator<Item = Result<EventRow>>,
 ) -> Result<crate::segment::SegmentFacts> {
     let mut writer = SegmentWriter::create(files, path)?;
     for row in rows {

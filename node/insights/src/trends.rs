@@ -7,8 +7,8 @@
 use crate::error::Result;
 use crate::learn::interaction_of;
 use crate::neighbours::{Kind, USER_ROWS_MAX};
-use crate::rows::{Row, Text};
-use crate::segment::Wanted;
+use crate::rows::{EventRow, Text};
+use crate::segment::RowFilter;
 use crate::store::EventView;
 use quorate_model::Candidates;
 use rustc_hash::FxHashMap;
@@ -70,18 +70,18 @@ struct Trends {
 /// Forgotten users and those with more than 10,000 rows count for nothing. `None` when it was told to stop. Cost: the rows of 56
 /// days are read; memory some 150 bytes a record.
 pub fn trending(view: &EventView, index: &str, now_ms: u64, stop: &AtomicBool) -> Result<Option<Candidates>> {
-    let wanted = Wanted { index: Some(index), ..Wanted::ALL };
+    let wanted = RowFilter { index: Some(index), ..RowFilter::ALL };
     let from_ms = now_ms.saturating_sub(DAYS * DAY_MS);
     of_rows(view.rows(wanted, from_ms..now_ms.saturating_add(DAY_MS))?, now_ms, stop)
 }
 
 fn of_rows(
-    rows: impl Iterator<Item = Result<Row>>,
+    rows: impl Iterator<Item = Result<EventRow>>,
     now_ms: u64,
     stop: &AtomicBool,
 ) -> Result<Option<Candidates>> {
     let mut trends = Trends { now_ms, items: FxHashMap::default(), users: 0, deeds: vec![], rows: 0 };
-    let mut before: Option<Row> = None;
+    let mut before: Option<EventRow> = None;
     for (number, row) in rows.enumerate() {
         if number % LOOK_ROWS == 0 && stop.load(Ordering::Relaxed) {
             return Ok(None);
@@ -98,7 +98,7 @@ fn of_rows(
 }
 
 impl Trends {
-    fn take(&mut self, row: &Row) {
+    fn take(&mut self, row: &EventRow) {
         let (Some(interaction), Some(item)) = (interaction_of(row), &row.object) else { return };
         self.rows = self.rows.saturating_add(1);
         if self.rows > USER_ROWS_MAX {

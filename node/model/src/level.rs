@@ -7,7 +7,7 @@
 
 use crate::params::given;
 use crate::resource::ResourceKind;
-use crate::settings::table::{self, ROWS, Row};
+use crate::settings::table::{self, ROWS, SettingRow};
 use crate::user::OWNER;
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -189,7 +189,7 @@ pub fn of_key(key: &[u8]) -> Needs {
     }
 }
 
-fn of_members(members: &Map<String, Value>, row_of: fn(&str) -> Option<&'static Row>) -> Needs {
+fn of_members(members: &Map<String, Value>, row_of: fn(&str) -> Option<&'static SettingRow>) -> Needs {
     let needs = members.iter().filter_map(|(name, value)| {
         let row = row_of(name)?;
         let later = row.later.iter().filter(|later| (later.is_it)(value)).map(|later| later.level);
@@ -202,7 +202,7 @@ fn of_value(
     bearer: Bearer,
     document: &Value,
     words: &[LaterWord],
-    row_of: fn(&str) -> Option<&'static Row>,
+    row_of: fn(&str) -> Option<&'static SettingRow>,
 ) -> Needs {
     let words = words.iter().filter(|word| word.bearer == bearer);
     let used = words.filter(|word| is_used(document, &word.path.split('.').collect::<Vec<_>>(), word.value));

@@ -1,7 +1,7 @@
 //! Are events kept as the log tells them: once, through crashes, snapshots and forgetting?
 
 use super::*;
-use quorate_insights::segment::Wanted;
+use quorate_insights::segment::RowFilter;
 use quorate_model::event::{CountedSearch, Event, EventKind, EventObject, EventTarget, TextList};
 use quorate_node::{EventsDigest, event_files};
 use quorate_store::incoming::Incoming;
@@ -56,12 +56,12 @@ pub fn forget_user(token: &str) -> IndexCommand {
 /// Users with what they saw and searched.
 pub fn seen(node: &Node) -> Vec<String> {
     let view = node.events(GROUP).unwrap();
-    let rows = view.rows(Wanted::ALL, 0..u64::MAX).unwrap();
-    let what = |row: &quorate_insights::rows::Row| match &row.search {
+    let rows = view.rows(RowFilter::ALL, 0..u64::MAX).unwrap();
+    let what = |row: &quorate_insights::rows::EventRow| match &row.search {
         Some(search) => format!("? {}", search.query),
         None => row.object.clone().unwrap().to_string(),
     };
-    let text = |row: quorate_insights::rows::Row| format!("{} {}", row.user, what(&row));
+    let text = |row: quorate_insights::rows::EventRow| format!("{} {}", row.user, what(&row));
     let mut seen: Vec<String> = rows.map(|row| text(row.unwrap())).collect();
     seen.sort();
     seen

@@ -6,7 +6,7 @@ mod elsewhere;
 mod wrong;
 
 use super::*;
-use quorate_model::settings::table::{ROWS, Row, lookup};
+use quorate_model::settings::table::{ROWS, SettingRow, lookup};
 use serde_json::{Map, json};
 use std::collections::HashMap;
 
@@ -213,7 +213,7 @@ async fn every_row_acts_where_it_may_be_given() {
     differences.none();
 }
 
-fn names(row: &Row) -> impl Iterator<Item = &'static str> {
+fn names(row: &SettingRow) -> impl Iterator<Item = &'static str> {
     std::iter::once(row.name).chain(row.legacy.iter().copied())
 }
 

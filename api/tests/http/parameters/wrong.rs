@@ -320,7 +320,7 @@ fn own(name: &str) -> Vec<Attempt> {
     }
 }
 
-fn attempts(row: &Row) -> Vec<Attempt> {
+fn attempts(row: &SettingRow) -> Vec<Attempt> {
     match row.target {
         Target::Flag(_) | Target::Kept(Form::Flag) => flag(),
         Target::Count(min, max, _) | Target::Kept(Form::Count(min, max)) => count(min, max),

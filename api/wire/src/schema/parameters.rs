@@ -2,7 +2,7 @@
 
 use super::forms;
 use quorate_model::params::DELETE_BY_NAMES;
-use quorate_model::settings::table::{Form, ROWS, Row, Target};
+use quorate_model::settings::table::{Form, ROWS, SettingRow, Target};
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, OneOfBuilder, Schema, SchemaType, Type};
 use utoipa::openapi::{Object, ObjectBuilder, RefOr, Required};
@@ -63,7 +63,7 @@ pub fn query_parameters() -> Vec<Parameter> {
 }
 
 /// What a row accepts in a query string: lists and objects are JSON there.
-fn as_text(row: &Row) -> RefOr<Schema> {
+fn as_text(row: &SettingRow) -> RefOr<Schema> {
     match row.target {
         Target::Flag(_) | Target::Count(..) | Target::IndexCount(..) => of_row(row, row.name),
         Target::Kept(Form::Flag | Form::Count(..) | Form::Choice(_)) => of_row(row, row.name),
@@ -85,7 +85,7 @@ fn of_query_string(name: &str, meaning: String, schema: RefOr<Schema>) -> Parame
 }
 
 fn object(
-    rows: impl Iterator<Item = &'static Row>,
+    rows: impl Iterator<Item = &'static SettingRow>,
     more: &[(&str, RefOr<Schema>)],
     description: &str,
 ) -> Object {
@@ -102,7 +102,7 @@ fn object(
 }
 
 /// What a row accepts under one of its names, and in the description in words.
-fn of_row(row: &Row, name: &str) -> RefOr<Schema> {
+fn of_row(row: &SettingRow, name: &str) -> RefOr<Schema> {
     let meaning = || format!("{} {}.", row.doc, row.allowed());
     let described = |schema: ObjectBuilder| schema.description(Some(meaning()));
     let plain = |kind: Type| described(ObjectBuilder::new().schema_type(kind)).into();
@@ -140,7 +140,7 @@ fn count(from: u64, to: u64, described: impl Fn(ObjectBuilder) -> ObjectBuilder)
     described(whole_number(from, to)).into()
 }
 
-fn list(row: &Row, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {
+fn list(row: &SettingRow, described: impl Fn(ObjectBuilder) -> ObjectBuilder) -> RefOr<Schema> {
     let many = ArrayBuilder::new().items(String::schema()).description(Some(row.doc));
     if !row.single {
         return many.into();

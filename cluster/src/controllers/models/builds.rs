@@ -63,7 +63,8 @@ fn led(context: &NodeContext) -> BTreeMap<GroupId, Arc<Group>> {
 
 fn asked(context: &NodeContext) -> Option<Work> {
     let led = led(context);
-    let (group, ModelKey { index, model }) = context.insights().builds.next(|group| led.contains_key(&group))?;
+    let (group, ModelKey { index, model }) =
+        context.insights().builds.next(|group| led.contains_key(&group))?;
     Some(Work { group, index, models: vec![model], new_rows: 0 })
 }
 

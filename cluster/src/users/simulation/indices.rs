@@ -12,7 +12,7 @@ use super::seat::Seat;
 use super::truth::{Mark, Truth};
 use super::world::{FIRST_NODES, NODES, World};
 use super::{index, joining};
-use crate::command::Wanted;
+use crate::command::WantedReplica;
 use crate::command::{MetaCommand, Subject};
 use crate::disk::Purpose;
 use crate::meta::{MetaState, Role};
@@ -429,7 +429,7 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     }
     let replica = indices.free_name(&world.clock, &NAMES).expect("more names than indices");
     let mut name = name.clone();
-    let set = |name: &IndexName, replicas: Vec<Wanted>| {
+    let set = |name: &IndexName, replicas: Vec<WantedReplica>| {
         let (name, incarnation) = (name.clone(), *life);
         perform(world, move |seat| async move {
             decide(&seat, MetaCommand::SetReplicas { name: name.clone(), incarnation, replicas }).await?;
@@ -439,7 +439,8 @@ async fn link(world: &Arc<World>, truths: &[Arc<Truth>], (name, life): &(IndexNa
     // it gets the settings when it begins to follow
     let configured = world.configured.answered(*life);
     let all_told = || world.state().decided.unannounced.is_empty();
-    set(&name, vec![Wanted { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }]).await;
+    set(&name, vec![WantedReplica { name: replica.clone(), kind: ReplicaKind::Standard, prepared: None }])
+        .await;
     while !all_told() {
         world.clock.sleep(20).await;
     }

@@ -7,7 +7,7 @@
 //! The partitions that other clusters have of an index are primaries like it (`meta/partitions.rs`): one command links all of them,
 //! and the group of each is told.
 
-use crate::command::{MetaCommand, Wanted};
+use crate::command::{MetaCommand, WantedReplica};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
@@ -131,7 +131,7 @@ pub async fn link(
         let is_new = |link: &&Link| meta.catalogue.get(&link.name).is_some_and(|it| it.primary().is_none());
         let converted: Vec<&Link> = wanted.iter().filter(is_new).collect();
         let prepared = prepare(context, name, &converted, deadline).await?;
-        let as_wanted = |link: &Link, name: &IndexName| Wanted {
+        let as_wanted = |link: &Link, name: &IndexName| WantedReplica {
             name: name.clone(),
             kind: link.kind,
             prepared: prepared.of(name),

@@ -27,7 +27,7 @@ use std::cmp::Ordering;
 
 /// What a query found in a view.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct QueryMatches {
     /// The best documents, best first.
     pub entries: Vec<Entry>,
     /// Documents that match.
@@ -165,7 +165,7 @@ impl<'a> Prepared<'a> {
         self.is_late |= clock.rang();
     }
     /// Whether the plan's words stand for the very terms that an earlier run of it found.
-    pub fn has_the_terms_of(&self, plan: &Plan, found: &Found) -> bool {
+    pub fn has_the_terms_of(&self, plan: &Plan, found: &QueryMatches) -> bool {
         let same = |segment, paths: &[Vec<TermMatches>]| {
             let (now, earlier) = (query_terms_of(segment, plan), paths);
             now.iter().flatten().zip(earlier.iter().flatten()).all(|(a, b)| a.terms == b.terms)
@@ -178,7 +178,7 @@ impl<'a> Prepared<'a> {
     }
     /// Leaves out what has too few of the words, when all of them are optional and many results have more (C§4.6);
     /// answers whether there was anything.
-    pub fn require_more_words(&mut self, plan: &Plan, found: &Found, scratch: &mut Scratch) -> Growth {
+    pub fn require_more_words(&mut self, plan: &Plan, found: &QueryMatches, scratch: &mut Scratch) -> Growth {
         let results = scratch.thresholds.growth;
         if !growth::applies(plan, found.count, results) {
             return Growth::None;
@@ -217,9 +217,9 @@ impl<'a> Prepared<'a> {
         self.contexts.into_iter().filter_map(|context| context.allowed).for_each(|set| scratch.give(set));
     }
     /// Runs the plan. `min` and `strict` typo tolerance cut the result here (C§4.5).
-    pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> Found {
+    pub fn run(&mut self, plan: &Plan, tolerance: TypoTolerance, scratch: &mut Scratch) -> QueryMatches {
         self.require_beyond(plan, scratch);
-        let mut found = Found { count_cut: self.is_late || plan.is_late, ..Found::default() };
+        let mut found = QueryMatches { count_cut: self.is_late || plan.is_late, ..QueryMatches::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
             context.groups = plan.grouping.map(|grouping| Groups::new(grouping.keys));
@@ -244,7 +244,7 @@ impl<'a> Prepared<'a> {
         found
     }
 }
-impl Found {
+impl QueryMatches {
     /// Keeps the hits with the `kept` lowest numbers of typos; typos rank first, so they lead.
     fn keep_typo_counts(&mut self, view: &ShardView, plan: &Plan, kept: usize) {
         let mut seen: Vec<u32> = vec![];

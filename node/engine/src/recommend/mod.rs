@@ -13,7 +13,7 @@ use crate::configuration::Configuration;
 use crate::filter::single::passes;
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
-use crate::matching::find::{Found, Prepared};
+use crate::matching::find::{Prepared, QueryMatches};
 use crate::matching::paths;
 use crate::query::plan::plan;
 use crate::query::words::words_of;
@@ -159,7 +159,7 @@ impl Asker<'_> {
                     plan.limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
                     find(plan, params, |plan| run(prepared, plan, params, scratch)).0
                 }
-                false => Found::default(),
+                false => QueryMatches::default(),
             };
             let allowed = match has_words {
                 true => Allowed::Found(&found.matched),

@@ -1,6 +1,6 @@
 //! Which stretches of a text match the words of the query? (C§9.3)
 
-use super::matches::{Found, Synonyms, Wanted};
+use super::matches::{QueryMatcher, Synonyms, TokenMatch};
 use super::plain::PlainText;
 use crate::analysis::{Analyzer, TokenKind, TokenOptions};
 use crate::query::{Alternative, Word};
@@ -42,7 +42,7 @@ pub struct Marks {
 /// Finds the words of one query in texts.
 pub struct Marker<'a> {
     analyzer: &'a Analyzer,
-    wanted: Wanted<'a>,
+    wanted: QueryMatcher<'a>,
     /// Whether no setting changes how plain ASCII text falls into words.
     plain_only: bool,
     plain: PlainText,
@@ -61,7 +61,7 @@ impl<'a> Marker<'a> {
     ) -> Marker<'a> {
         let index = &settings.index;
         let plain_only = index.separators_to_index.is_empty() && index.custom_normalization.is_empty();
-        let wanted = Wanted::new(analyzer, words, alternatives, deep);
+        let wanted = QueryMatcher::new(analyzer, words, alternatives, deep);
         Marker {
             analyzer,
             wanted,
@@ -212,8 +212,8 @@ impl Marks {
         self.covered = false;
     }
     /// Marks what was found from `start` on; bits of the query words.
-    fn add(&mut self, start: usize, found: Found) -> u16 {
-        let Found { words, end, synonym_of } = found;
+    fn add(&mut self, start: usize, found: TokenMatch) -> u16 {
+        let TokenMatch { words, end, synonym_of } = found;
         if words != 0 {
             self.marked.push((start, end));
             self.words |= words;

@@ -15,7 +15,7 @@ use crate::ranking::criteria::typo::NO_MATCH;
 const FIRST_LETTERS_MAX: u32 = 4;
 
 /// The words of one query and what stands for them.
-pub struct Wanted<'a> {
+pub struct QueryMatcher<'a> {
     analyzer: &'a Analyzer,
     words: &'a [Word],
     alternatives: &'a [Alternative],
@@ -46,7 +46,7 @@ pub enum Synonyms {
 }
 /// What matches a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct TokenMatch {
     /// Bits of the query words.
     pub words: u16,
     /// Where the matched part of the token ends.
@@ -69,15 +69,15 @@ enum Match {
     /// The characters of the query word.
     Beginning,
 }
-impl<'a> Wanted<'a> {
+impl<'a> QueryMatcher<'a> {
     /// `deep` says whether the query looked for wrong first letters with a second edit.
     pub fn new(
         analyzer: &'a Analyzer,
         words: &'a [Word],
         alternatives: &'a [Alternative],
         deep: bool,
-    ) -> Wanted<'a> {
-        Wanted {
+    ) -> QueryMatcher<'a> {
+        QueryMatcher {
             analyzer,
             words,
             alternatives,
@@ -150,8 +150,8 @@ impl<'a> Wanted<'a> {
         token: &str,
         position: u32,
         typos: &[u8],
-    ) -> Found {
-        let mut found = Found { words: 0, end: start, synonym_of: 0 };
+    ) -> TokenMatch {
+        let mut found = TokenMatch { words: 0, end: start, synonym_of: 0 };
         let mut is_typed = false;
         let analyzer = self.analyzer;
         let end_of = |word: &Word, matched: Match| match matched {

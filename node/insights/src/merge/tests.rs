@@ -8,7 +8,7 @@ use quorate_store::files::RealFiles;
 use std::path::Path;
 use std::sync::Arc;
 
-fn segment(path: &Path, mut rows: Vec<Row>) -> Segment {
+fn segment(path: &Path, mut rows: Vec<EventRow>) -> Segment {
     rows.sort();
     let mut writer = SegmentWriter::create(&RealFiles, path).expect("created");
     rows.into_iter().for_each(|row| writer.push(row).expect("written"));
@@ -16,12 +16,17 @@ fn segment(path: &Path, mut rows: Vec<Row>) -> Segment {
     Segment::open(&RealFiles, path, Arc::new(facts)).expect("as written")
 }
 /// The same without files and heaps.
-fn plain(mut rows: Vec<Row>, wanted: Wanted<'_>, times_ms: &Range<u64>, forgotten: &Forgotten) -> Vec<Row> {
+fn plain(
+    mut rows: Vec<EventRow>,
+    wanted: RowFilter<'_>,
+    times_ms: &Range<u64>,
+    forgotten: &Forgotten,
+) -> Vec<EventRow> {
     rows.retain(|row| wanted.takes(row) && !forgotten.hides(row) && row.time_ms < times_ms.end);
     rows.sort();
     let repeats = |at: usize| {
         let is_same =
-            |other: &Row| other.is_of_same_user(&rows[at]) && other.fingerprint == rows[at].fingerprint;
+            |other: &EventRow| other.is_of_same_user(&rows[at]) && other.fingerprint == rows[at].fingerprint;
         rows[..at]
             .iter()
             .any(|other| is_same(other) && other.time_ms + REPEATED_WITHIN_MS >= rows[at].time_ms)
@@ -41,8 +46,8 @@ proptest! {
     ) {
         let folder = tempfile::tempdir().expect("a folder");
         // half a second of these is a minute
-        let rows: Vec<(Row, usize)> =
-            rows.into_iter().map(|(row, at)| (Row { time_ms: row.time_ms * 1_000, ..row }, at)).collect();
+        let rows: Vec<(EventRow, usize)> =
+            rows.into_iter().map(|(row, at)| (EventRow { time_ms: row.time_ms * 1_000, ..row }, at)).collect();
         let of = |file: usize| rows.iter().filter(|(_, at)| *at == file).map(|(row, _)| row.clone()).collect::<Vec<_>>();
         let segments: Vec<Segment> = (1..5)
             .filter(|file| !of(*file).is_empty())
@@ -51,12 +56,12 @@ proptest! {
         let mut memory = of(0);
         memory.sort();
         let name = index.map(|index| format!("index{index}"));
-        let wanted = Wanted { index: name.as_deref(), ..Wanted::ALL };
+        let wanted = RowFilter { index: name.as_deref(), ..RowFilter::ALL };
         let mut forgotten = Forgotten::default();
         forget.iter().for_each(|(user, log_index)| forgotten.add(&format!("user{user}"), *log_index));
         let times_ms = from * 1_000..(from + length) * 1_000;
         let merged = Merged::new(&segments, &memory, wanted, times_ms.clone(), &forgotten).expect("opened");
-        let merged: Vec<Row> = merged.collect::<Result<_>>().expect("read");
+        let merged: Vec<EventRow> = merged.collect::<Result<_>>().expect("read");
         let all = rows.iter().map(|(row, _)| row.clone()).collect();
         prop_assert!(merged == plain(all, wanted, &times_ms, &forgotten));
     }

@@ -28,7 +28,11 @@ fn event(user: usize, object: usize, time_ms: Option<u64>) -> Event {
         currency: None,
     }
 }
-fn pages(store: &mut EventStore, index: Option<&str>, mut between: impl FnMut(&mut EventStore)) -> Vec<Row> {
+fn pages(
+    store: &mut EventStore,
+    index: Option<&str>,
+    mut between: impl FnMut(&mut EventStore),
+) -> Vec<EventRow> {
     let (mut all, mut after) = (vec![], None);
     loop {
         let page = store.view().page(DAY, index, after.as_ref(), &|| false).expect("read").expect("whole");
@@ -60,12 +64,12 @@ fn every_row_is_on_one_page_and_forgotten_users_are_on_none() {
         }
     }
     store.forget(1_000, "u3");
-    let mut expected: Vec<Row> = {
+    let mut expected: Vec<EventRow> = {
         let view = store.view();
-        let rows = view.rows(Wanted::ALL, at(0)..at(0) + DAY_MS).expect("read");
+        let rows = view.rows(RowFilter::ALL, at(0)..at(0) + DAY_MS).expect("read");
         rows.collect::<Result<_>>().expect("read")
     };
-    let key = |row: &Row| (row.index.clone(), row.user.clone(), row.time_ms, row.fingerprint);
+    let key = |row: &EventRow| (row.index.clone(), row.user.clone(), row.time_ms, row.fingerprint);
     let found = pages(&mut store, None, |store| {
         store.seal().expect("sealed");
         while let Some(work) = store.compaction(0) {

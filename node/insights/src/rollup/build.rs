@@ -5,7 +5,7 @@ use super::bytes::{put, put_text};
 use super::events::Events;
 use super::sums::Sums;
 use crate::chains::Typed;
-use crate::rows::{Row, Text};
+use crate::rows::{EventRow, Text};
 use crate::segment::Region;
 use quorate_model::event::TextList;
 use rustc_hash::FxHashMap;
@@ -113,7 +113,7 @@ impl Builder {
             || self.bytes + self.tracked.len() + self.events.bytes() >= BYTES_MAX
     }
     /// Takes an event.
-    pub fn event(&mut self, row: &Row) {
+    pub fn event(&mut self, row: &EventRow) {
         self.events.take(row);
     }
     /// Takes a search of the user with this hash, who is not before the last one.

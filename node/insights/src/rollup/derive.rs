@@ -7,7 +7,7 @@ use super::block::Built;
 use super::build::Builder;
 use crate::chains::{Chain, Typed};
 use crate::error::Result;
-use crate::rows::Row;
+use crate::rows::EventRow;
 
 /// Rows between two looks at whether to stop.
 const LOOK_ROWS: usize = 1_024;
@@ -15,7 +15,7 @@ const LOOK_ROWS: usize = 1_024;
 /// Makes blocks of sorted rows, whose times are told from a moment on (Unix milliseconds). Returns whether these are all: not
 /// when `is_over` said so.
 pub(super) fn blocks(
-    rows: impl Iterator<Item = Result<Row>>,
+    rows: impl Iterator<Item = Result<EventRow>>,
     from_ms: u64,
     is_over: &dyn Fn() -> bool,
     give: &mut dyn FnMut(Built) -> Result<()>,
@@ -37,7 +37,7 @@ struct Joined<'g> {
     from_ms: u64,
     chain: Chain,
     /// Whose rows are being taken.
-    of: Option<Row>,
+    of: Option<EventRow>,
     builder: Builder,
     give: &'g mut dyn FnMut(Built) -> Result<()>,
 }
@@ -53,7 +53,7 @@ impl Joined<'_> {
         let builder = std::mem::replace(&mut self.builder, Builder::new(self.from_ms));
         (self.give)(builder.finish(&of.index))
     }
-    fn take(&mut self, mut row: Row) -> Result<()> {
+    fn take(&mut self, mut row: EventRow) -> Result<()> {
         let is_same = self.of.as_ref().is_some_and(|of| of.is_of_same_user(&row));
         if !is_same {
             self.end_user();

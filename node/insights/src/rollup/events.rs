@@ -3,7 +3,7 @@
 use super::block::{Block, Part};
 use super::bytes::{Reader, malformed, put, put_text};
 use crate::error::Result;
-use crate::rows::{Row, RowKind, Text, user_hash};
+use crate::rows::{EventRow, RowKind, Text, user_hash};
 use quorate_model::event::{EventKind, QueryId};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub(crate) struct NamingEvent {
 
 impl NamingEvent {
     /// The event of a row, and the search that it names.
-    pub fn of(row: &Row) -> Option<(QueryId, NamingEvent)> {
+    pub fn of(row: &EventRow) -> Option<(QueryId, NamingEvent)> {
         let (RowKind::Event(kind), Some(id), Some(object)) = (row.kind, row.query_id, &row.object) else {
             return None;
         };
@@ -32,7 +32,7 @@ impl NamingEvent {
 }
 
 /// Price times quantity, less the discount.
-fn revenue(row: &Row) -> Option<(Text, i128)> {
+fn revenue(row: &EventRow) -> Option<(Text, i128)> {
     let price = row.price.filter(|_| row.kind == RowKind::Event(EventKind::Purchase))?;
     let quantity = row.quantity.map_or(1, i128::from);
     let discount = row.discount.map_or(0, |discount| discount.scaled());
@@ -74,7 +74,7 @@ impl Events {
     }
     /// Takes the row of an event. One that names no search says nothing of searches; of one that is on no record it is kept who it was,
     /// since it may let a search count.
-    pub fn take(&mut self, row: &Row) {
+    pub fn take(&mut self, row: &EventRow) {
         if row.query_id.is_none() {
             return;
         }

@@ -10,7 +10,7 @@ use super::rolling::{times_of, touches};
 use super::without::users_of;
 use super::{Rollups, derive};
 use crate::error::{Error, Result};
-use crate::segment::{Segment, Wanted};
+use crate::segment::{RowFilter, Segment};
 use crate::store::EventView;
 use quorate_model::analytics::Day;
 use quorate_store::files::Files;
@@ -102,7 +102,7 @@ impl Forgetting {
             }
         }
         let times_ms = times_of(day);
-        let wanted = Wanted { index: Some(index), users: Some(users), ..Wanted::ALL };
+        let wanted = RowFilter { index: Some(index), users: Some(users), ..RowFilter::ALL };
         if users.is_empty() {
             return Ok(true);
         }

@@ -8,7 +8,7 @@ use super::derive;
 use super::file::{self, Opened};
 use crate::error::{Error, Result};
 use crate::merge::REPEATED_WITHIN_MS;
-use crate::segment::{Segment, Wanted};
+use crate::segment::{RowFilter, Segment};
 use crate::store::EventView;
 use quorate_model::analytics::{DAY_MS, Day};
 use std::collections::{BTreeMap, BTreeSet};
@@ -127,7 +127,7 @@ impl Rolling {
         let times_ms = times_of(day);
         let view = &self.view;
         let written = file::write(&*self.rollups.files, &path, made_of.to_vec(), &mut |give| {
-            derive::blocks(view.rows(Wanted::ALL, times_ms.clone())?, times_ms.start, is_over, give)
+            derive::blocks(view.rows(RowFilter::ALL, times_ms.clone())?, times_ms.start, is_over, give)
         });
         match written {
             Ok(true) => {

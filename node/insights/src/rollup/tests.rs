@@ -3,7 +3,7 @@
 use crate::analytics::report;
 use crate::chains::{Chain, Typed};
 use crate::rows::{RowKind, user_hash};
-use crate::segment::Wanted;
+use crate::segment::RowFilter;
 use crate::store::{EventStore, EventView};
 use proptest::prelude::*;
 use quorate_model::IndexName;
@@ -203,7 +203,7 @@ fn damage(folder: &Path, at: u16) {
 
 /// Searches that count, by a plain look at the rows of all time.
 fn counted(view: &EventView) -> Vec<(String, Typed)> {
-    let rows = view.rows(Wanted { index: Some("shop"), ..Wanted::ALL }, 0..u64::MAX).expect("opened");
+    let rows = view.rows(RowFilter { index: Some("shop"), ..RowFilter::ALL }, 0..u64::MAX).expect("opened");
     let (mut all, mut chains): (Vec<(String, Typed)>, BTreeMap<String, Chain>) = Default::default();
     for row in rows {
         let row = row.expect("read");

@@ -9,7 +9,7 @@ use crate::chains::HOUR_MS;
 use crate::error::Result;
 use crate::merge::REPEATED_WITHIN_MS;
 use crate::rows::Parts;
-use crate::segment::{Segment, Wanted};
+use crate::segment::{RowFilter, Segment};
 use crate::store::EventView;
 use quorate_model::analytics::{DAY_MS, Day};
 use rustc_hash::FxHashSet;
@@ -45,7 +45,7 @@ pub(crate) struct Source<'v> {
 impl<'v> Source<'v> {
     /// Those of a view, but for the files of some days. Cost: a look at what is known of each file, and at rows of the index in memory.
     pub fn new(view: &'v EventView, index: &str, shown: bool, broken: BTreeSet<Day>) -> Source<'v> {
-        let wanted = Wanted { index: Some(index), ..Wanted::ALL };
+        let wanted = RowFilter { index: Some(index), ..RowFilter::ALL };
         let there = view.segments().iter().map(Segment::origin).collect();
         let files = view.segments().iter().filter(|segment| segment.may_have(wanted)).collect();
         let rows = view.waiting();
@@ -145,7 +145,8 @@ impl<'v> Source<'v> {
         let parts = Parts { shown: self.shown, ..Parts::ALL };
         // what is lost is told, and the rest is answered
         let passes_over_damage = true;
-        let wanted = Wanted { index: Some(&self.index), users, parts, passes_over_damage, ..Wanted::ALL };
+        let wanted =
+            RowFilter { index: Some(&self.index), users, parts, passes_over_damage, ..RowFilter::ALL };
         derive::blocks(self.view.rows(wanted, times_ms.clone())?, times_ms.start, is_over, give)
     }
     /// Hours of a day that have rows, or the day when its files have hours mixed.

@@ -1,6 +1,6 @@
 //! How do rows lie in the columns of a Parquet file? One table of columns says how each is written and read.
 
-use super::{Row, RowKind, SearchRow, Text};
+use super::{EventRow, RowKind, SearchRow, Text};
 use bytes::Bytes;
 use parquet::column::reader::ColumnReader;
 use parquet::data_type::{
@@ -59,7 +59,7 @@ const LOG_INDEX: usize = 24;
 /// Writes rows as one row group, in the order of [`SCHEMA`].
 pub(crate) fn write<W: Write + Send>(
     group: &mut SerializedRowGroupWriter<'_, W>,
-    rows: &[Row],
+    rows: &[EventRow],
 ) -> Result<()> {
     let mut to = Writer { group, rows };
     to.each::<ByteArrayType>(|row| bytes(&row.index))?;
@@ -113,7 +113,7 @@ impl Parts {
 }
 
 /// Reads rows of a row group, by their places there. Errors: the columns do not hold rows.
-pub(crate) fn read(group: &dyn RowGroupReader, places: Range<usize>, parts: Parts) -> Result<Vec<Row>> {
+pub(crate) fn read(group: &dyn RowGroupReader, places: Range<usize>, parts: Parts) -> Result<Vec<EventRow>> {
     let mut from =
         Reader { group, next: 0, is_wanted: true, skip: places.start, rows: vec![empty(); places.len()] };
     let mut last = Last::default();
@@ -199,11 +199,11 @@ fn put<T>(member: &mut T, value: T) -> Result<()> {
     *member = value;
     Ok(())
 }
-fn search(row: &mut Row) -> &mut SearchRow {
+fn search(row: &mut EventRow) -> &mut SearchRow {
     row.search.get_or_insert_default()
 }
-fn empty() -> Row {
-    Row {
+fn empty() -> EventRow {
+    EventRow {
         index: Text::default(),
         user_hash: 0,
         user: Text::default(),
@@ -281,17 +281,17 @@ impl Last {
 
 struct Writer<'w, 'g, W: Write> {
     group: &'w mut SerializedRowGroupWriter<'g, W>,
-    rows: &'w [Row],
+    rows: &'w [EventRow],
 }
 
 impl<W: Write + Send> Writer<'_, '_, W> {
     /// A column that each row has a value in.
-    fn each<T: DataType>(&mut self, value: impl Fn(&Row) -> T::T) -> Result<()> {
+    fn each<T: DataType>(&mut self, value: impl Fn(&EventRow) -> T::T) -> Result<()> {
         let values: Vec<T::T> = self.rows.iter().map(value).collect();
         self.put::<T>(&values, None, None)
     }
     /// A column that some rows have a value in.
-    fn some<T: DataType>(&mut self, value: impl Fn(&Row) -> Option<T::T>) -> Result<()> {
+    fn some<T: DataType>(&mut self, value: impl Fn(&EventRow) -> Option<T::T>) -> Result<()> {
         let values: Vec<Option<T::T>> = self.rows.iter().map(value).collect();
         let is_there: Vec<i16> = values.iter().map(|value| i16::from(value.is_some())).collect();
         let values: Vec<T::T> = values.into_iter().flatten().collect();
@@ -334,18 +334,18 @@ struct Reader<'r> {
     is_wanted: bool,
     /// Rows before those that are read.
     skip: usize,
-    rows: Vec<Row>,
+    rows: Vec<EventRow>,
 }
 
 impl Reader<'_> {
-    fn each<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+    fn each<T: DataType>(&mut self, mut set: impl FnMut(&mut EventRow, T::T) -> Result<()>) -> Result<()> {
         let Some((values, _, _)) = self.column::<T>()? else { return Ok(()) };
         if values.len() != self.rows.len() {
             return Err(wrong("a value for each row"));
         }
         self.rows.iter_mut().zip(values).try_for_each(|(row, value)| set(row, value))
     }
-    fn some<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+    fn some<T: DataType>(&mut self, mut set: impl FnMut(&mut EventRow, T::T) -> Result<()>) -> Result<()> {
         let Some((values, is_there, _)) = self.column::<T>()? else { return Ok(()) };
         let mut values = values.into_iter();
         if is_there.len() != self.rows.len() {
@@ -356,7 +356,7 @@ impl Reader<'_> {
         }
         Ok(())
     }
-    fn many<T: DataType>(&mut self, mut set: impl FnMut(&mut Row, T::T) -> Result<()>) -> Result<()> {
+    fn many<T: DataType>(&mut self, mut set: impl FnMut(&mut EventRow, T::T) -> Result<()>) -> Result<()> {
         let Some((values, is_there, continues)) = self.column::<T>()? else { return Ok(()) };
         let (mut values, mut row) = (values.into_iter(), None);
         for (is_there, continues) in is_there.into_iter().zip(continues) {

@@ -1,6 +1,6 @@
 //! How does a row look as a line of JSON? As in the columns of files, and without what it does not have.
 
-use super::{Row, SearchRow};
+use super::{EventRow, SearchRow};
 use quorate_model::event::TextList;
 use serde::Serialize;
 use time::OffsetDateTime;
@@ -85,7 +85,7 @@ fn rfc3339(unix_ms: u64) -> String {
 }
 
 /// Writes a row as JSON with a line break behind it.
-pub fn write_line(row: &Row, out: &mut Vec<u8>) {
+pub fn write_line(row: &EventRow, out: &mut Vec<u8>) {
     let line = Line {
         index: &row.index,
         user_hash: row.user_hash.to_string(),

@@ -1,6 +1,6 @@
 //! How does an event become rows?
 
-use super::{Row, RowKind, Text, first_eight, user_hash};
+use super::{EventRow, RowKind, Text, first_eight, user_hash};
 use quorate_model::event::{Event, EventObject, EventTarget};
 use quorate_store::codec;
 use sha2::{Digest, Sha256};
@@ -12,13 +12,13 @@ pub fn of_event(
     log_index: u64,
     received_ms: u64,
     share: &mut dyn FnMut(&str) -> Text,
-) -> Vec<Row> {
+) -> Vec<EventRow> {
     let whole = Sha256::digest(codec::encode(event));
     let fingerprint = |place: usize| match place {
         0 => first_eight(whole),
         place => first_eight(Sha256::new().chain_update(whole).chain_update(place.to_le_bytes()).finalize()),
     };
-    let row = Row {
+    let row = EventRow {
         index: share(event.index.as_str()),
         user_hash: user_hash(&event.user),
         user: share(&event.user),
@@ -42,7 +42,7 @@ pub fn of_event(
     };
     match &event.target {
         EventTarget::Objects(objects) => {
-            let with_object = |(place, object): (usize, &EventObject)| Row {
+            let with_object = |(place, object): (usize, &EventObject)| EventRow {
                 object: Some(share(&object.object_id)),
                 position: object.position,
                 query_id: object.query_id.or(row.query_id),
@@ -57,7 +57,7 @@ pub fn of_event(
             objects.iter().enumerate().map(with_object).collect()
         }
         EventTarget::Filters(filters) => {
-            let with_filter = |(place, filter): (usize, &String)| Row {
+            let with_filter = |(place, filter): (usize, &String)| EventRow {
                 filter: Some(share(filter)),
                 value: row.value.filter(|_| place == 0),
                 fingerprint: fingerprint(place),

@@ -1,14 +1,14 @@
 //! How does a search that counts become a row?
 
-use super::{Row, RowKind, SearchRow, Text, first_eight, user_hash};
+use super::{EventRow, RowKind, SearchRow, Text, first_eight, user_hash};
 use quorate_model::event::CountedSearch;
 use quorate_store::codec;
 use sha2::{Digest, Sha256};
 
 /// The row of a search that the log has at `log_index`. Index, user, query and country go through `share`, which may give a text that is
 /// there already. Cost: a digest of the search.
-pub fn of_search(search: &CountedSearch, log_index: u64, share: &mut dyn FnMut(&str) -> Text) -> Row {
-    Row {
+pub fn of_search(search: &CountedSearch, log_index: u64, share: &mut dyn FnMut(&str) -> Text) -> EventRow {
+    EventRow {
         index: share(search.index.as_str()),
         user_hash: user_hash(&search.user),
         user: share(&search.user),

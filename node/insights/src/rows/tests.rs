@@ -7,7 +7,7 @@ use quorate_model::event::{Event, EventObject, EventTarget};
 use quorate_store::codec;
 
 /// Any row, of few users and indices so that they meet.
-pub(crate) fn any_row() -> impl Strategy<Value = Row> {
+pub(crate) fn any_row() -> impl Strategy<Value = EventRow> {
     let text = || prop::option::of("[a-zé]{0,6}").prop_map(|text| text.map(Text::from));
     let money = || {
         prop::option::of((any::<i32>(), 0..6_u32)).prop_map(|money| {
@@ -34,7 +34,7 @@ pub(crate) fn any_row() -> impl Strategy<Value = Row> {
             let (event, object, position, query_id, filter) = what;
             let (value, price, quantity, discount, currency) = worth;
             let user: Text = format!("user{user}").into();
-            Row {
+            EventRow {
                 index: format!("index{index}").into(),
                 user_hash: user_hash(&user),
                 user,
@@ -81,7 +81,7 @@ fn purchase(time_ms: Option<u64>) -> Event {
         currency: Some("EUR".into()),
     }
 }
-fn rows(event: &Event, log_index: u64, received_ms: u64) -> Vec<Row> {
+fn rows(event: &Event, log_index: u64, received_ms: u64) -> Vec<EventRow> {
     of_event(event, log_index, received_ms, &mut |text| text.into())
 }
 

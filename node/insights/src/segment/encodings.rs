@@ -4,7 +4,7 @@
 //! range. Whether queries and records shown are rather alike or the same depends on what they are called, and the first rows of a
 //! file say it.
 
-use crate::rows::Row;
+use crate::rows::EventRow;
 use parquet::basic::{Compression, Encoding};
 use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
 use parquet::schema::types::ColumnPath;
@@ -25,7 +25,7 @@ impl Alike {
     pub const COLUMNS: [&str; 2] = ["query", "shown"];
 
     /// What some rows say.
-    pub fn of(rows: &[Row]) -> Alike {
+    pub fn of(rows: &[EventRow]) -> Alike {
         let searches = || rows.iter().filter_map(|row| row.search.as_deref());
         Alike {
             queries: are_alike(searches().map(|search| &*search.query)),

@@ -1,7 +1,7 @@
 //! How do rows become a Parquet file for others, and back? Without the facts that a store keeps beside its own files.
 
 use super::{GROUP_ROWS, encodings};
-use crate::rows::{self, Row};
+use crate::rows::{self, EventRow};
 use bytes::Bytes;
 use parquet::errors::{ParquetError, Result};
 use parquet::file::reader::{FileReader, SerializedFileReader};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Writes rows as they come.
 pub struct PlainWriter<W: Write + Send> {
     writer: SerializedFileWriter<W>,
-    pending: Vec<Row>,
+    pending: Vec<EventRow>,
     rows: u64,
 }
 
@@ -25,7 +25,7 @@ impl<W: Write + Send> PlainWriter<W> {
         Ok(PlainWriter { writer: writer.map_err(told)?, pending: vec![], rows: 0 })
     }
     /// Adds a row.
-    pub fn push(&mut self, row: Row) -> io::Result<()> {
+    pub fn push(&mut self, row: EventRow) -> io::Result<()> {
         self.rows += 1;
         self.pending.push(row);
         if self.pending.len() == GROUP_ROWS { self.write_group() } else { Ok(()) }
@@ -55,8 +55,8 @@ impl<W: Write + Send> PlainWriter<W> {
 }
 
 /// The rows of a file that [`PlainWriter`] wrote. Errors: `InvalidData`.
-pub fn plain_rows(file: Vec<u8>) -> io::Result<Vec<Row>> {
-    let read = || -> Result<Vec<Row>> {
+pub fn plain_rows(file: Vec<u8>) -> io::Result<Vec<EventRow>> {
+    let read = || -> Result<Vec<EventRow>> {
         let reader = SerializedFileReader::new(Bytes::from(file))?;
         let mut all = vec![];
         for number in 0..reader.num_row_groups() {

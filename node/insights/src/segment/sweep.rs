@@ -2,7 +2,7 @@
 
 use super::encodings::Alike;
 use super::regions::Checked;
-use super::{Segment, SegmentFacts, SegmentWriter, Wanted, failed};
+use super::{RowFilter, Segment, SegmentFacts, SegmentWriter, failed};
 use crate::error::{Error, Result};
 use crate::forgotten::Forgotten;
 use crate::rows::{self, Parts};
@@ -113,7 +113,7 @@ pub(crate) fn without_unreadable(
 impl Segment {
     /// Whether a row group has rows of users who are to be forgotten, whose sorted hashes these are.
     fn has_forgotten(&self, group: usize, forgotten: &Forgotten, hashes: &[u64]) -> Result<bool> {
-        let wanted = Wanted { users: Some(hashes), ..Wanted::ALL };
+        let wanted = RowFilter { users: Some(hashes), ..RowFilter::ALL };
         let may_have = wanted.may_be_in(&self.facts.spans[group]);
         let is_one = |hash: &u64| hashes.binary_search(hash).is_ok();
         let is_near = self.read(group, |group, count| {

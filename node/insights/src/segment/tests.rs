@@ -11,15 +11,15 @@ use quorate_store::files::RealFiles;
 use std::sync::atomic::AtomicBool;
 
 /// So many sorted rows, the same each time.
-fn rows(count: usize) -> Vec<Row> {
+fn rows(count: usize) -> Vec<EventRow> {
     let mut runner = TestRunner::deterministic();
     let some = prop::collection::vec(any_row(), 500).new_tree(&mut runner).expect("rows").current();
-    let mut rows: Vec<Row> = some.into_iter().cycle().take(count).collect();
+    let mut rows: Vec<EventRow> = some.into_iter().cycle().take(count).collect();
     rows.iter_mut().enumerate().for_each(|(at, row)| row.log_index = at as u64);
     rows.sort();
     rows
 }
-fn written(path: &Path, rows: &[Row]) -> Result<SegmentFacts> {
+fn written(path: &Path, rows: &[EventRow]) -> Result<SegmentFacts> {
     let mut writer = SegmentWriter::create(&RealFiles, path)?;
     rows.iter().cloned().try_for_each(|row| writer.push(row))?;
     writer.finish()
@@ -33,7 +33,7 @@ fn verify(segment: &Segment) -> Result<()> {
     assert_eq!(read, segment.facts().bytes(), "all of it");
     Ok(())
 }
-fn read(segment: &Segment, wanted: Wanted<'_>) -> Result<Vec<Row>> {
+fn read(segment: &Segment, wanted: RowFilter<'_>) -> Result<Vec<EventRow>> {
     let mut all = vec![];
     for group in segment.groups(wanted) {
         all.extend(segment.wanted(group, wanted)?.into_iter().filter(|row| wanted.takes(row)));
@@ -53,15 +53,15 @@ fn rows_come_back_as_they_were() {
         assert_eq!(facts.log_indices, [0, count as u64 - 1]);
         let segment = open(&path, facts).expect("as written");
         verify(&segment).expect("as written");
-        assert!(read(&segment, Wanted::ALL).expect("read") == rows);
+        assert!(read(&segment, RowFilter::ALL).expect("read") == rows);
         let indices = ["index0", "index1", "index2", "other"].map(Some).into_iter().chain([None]);
         for index in indices {
             let some = [rows[0].user_hash, rows[count / 2].user_hash, rows[count - 1].user_hash, 1];
             let mut several = some.to_vec();
             several.sort_unstable();
             for users in some.iter().map(std::slice::from_ref).chain([&*several]).map(Some).chain([None]) {
-                let wanted = Wanted { index, users, ..Wanted::ALL };
-                let expected: Vec<Row> = rows.iter().filter(|row| wanted.takes(row)).cloned().collect();
+                let wanted = RowFilter { index, users, ..RowFilter::ALL };
+                let expected: Vec<EventRow> = rows.iter().filter(|row| wanted.takes(row)).cloned().collect();
                 assert!(read(&segment, wanted).expect("read") == expected, "{wanted:?} of {count}");
             }
         }
@@ -106,12 +106,12 @@ fn files_from_before_searches_had_filters_are_read() {
     for search in rows.iter_mut().filter_map(|row| row.search.as_mut()) {
         (search.filters, search.stands) = (TextList::default(), false);
     }
-    assert!(read(&segment, Wanted::ALL).expect("read") == rows);
+    assert!(read(&segment, RowFilter::ALL).expect("read") == rows);
     let mut forgotten = Forgotten::default();
     forgotten.add("user1", u64::MAX);
     let swept = swept(&segment, &forgotten, &folder.path().join("swept.parquet")).expect("others");
     rows.retain(|row| !forgotten.hides(row));
-    assert!(read(&swept, Wanted::ALL).expect("read") == rows);
+    assert!(read(&swept, RowFilter::ALL).expect("read") == rows);
     assert_eq!((swept.origin(), swept.facts().rows), (segment.origin(), rows.len() as u64));
 }
 
@@ -120,11 +120,11 @@ fn of_many_groups_only_those_are_read_that_may_have_what_is_wanted() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("rows.parquet");
     let segment = open(&path, written(&path, &rows(6 * GROUP_ROWS)).expect("written")).expect("as written");
-    let first = Wanted { index: Some("index0"), ..Wanted::ALL };
+    let first = RowFilter { index: Some("index0"), ..RowFilter::ALL };
     assert!(segment.groups(first).len() < 5, "{:?}", segment.groups(first));
     let user = [crate::rows::user_hash("user1")];
-    assert!(segment.groups(Wanted { users: Some(&user), ..first }).len() < segment.groups(first).len());
-    assert_eq!(segment.groups(Wanted { index: Some("none"), ..Wanted::ALL }), Vec::<usize>::new());
+    assert!(segment.groups(RowFilter { users: Some(&user), ..first }).len() < segment.groups(first).len());
+    assert_eq!(segment.groups(RowFilter { index: Some("none"), ..RowFilter::ALL }), Vec::<usize>::new());
 }
 
 #[test]
@@ -152,20 +152,20 @@ fn every_damaged_byte_is_told() {
     // also when it was read before
     let segment = open(&path, facts.clone()).expect("as written");
     for at in (0..whole.len()).step_by(7) {
-        assert!(read(&segment, Wanted::ALL).expect("as written") == rows);
+        assert!(read(&segment, RowFilter::ALL).expect("as written") == rows);
         let mut bytes = whole.clone();
         bytes[at] ^= 0x55;
         std::fs::write(&path, bytes).expect("written");
         assert!(verify(&segment).is_err_and(|error| error.is_damage()), "byte {at}");
         let is_of_rows = (at as u64) < facts.regions[0].end;
-        assert_eq!(read(&segment, Wanted::ALL).is_err(), is_of_rows, "byte {at}");
+        assert_eq!(read(&segment, RowFilter::ALL).is_err(), is_of_rows, "byte {at}");
         std::fs::write(&path, &whole).expect("written");
     }
     open(&path, facts).and_then(|segment| verify(&segment)).expect("whole again");
 }
 
 /// Groups of many users; some rows have a pseudonym.
-fn crowd() -> Vec<Row> {
+fn crowd() -> Vec<EventRow> {
     let mut rows = rows(3 * GROUP_ROWS + 100);
     for (at, row) in rows.iter_mut().enumerate() {
         let user = format!("u{}", at / 3);
@@ -206,12 +206,12 @@ fn forgotten_users_leave_and_the_rest_stays_as_it_is() {
         users.iter().for_each(|(token, through)| forgotten.add(token, *through));
         let path = folder.path().join(format!("{number}.parquet"));
         let after = swept(&before, &forgotten, &path).expect("something is left");
-        let left: Vec<Row> = rows.iter().filter(|row| !forgotten.hides(row)).cloned().collect();
-        assert!(read(&after, Wanted::ALL).expect("read") == left, "{users:?}");
+        let left: Vec<EventRow> = rows.iter().filter(|row| !forgotten.hides(row)).cloned().collect();
+        assert!(read(&after, RowFilter::ALL).expect("read") == left, "{users:?}");
         verify(&after).expect("as written");
         let facts = after.facts();
         assert_eq!(facts.rows, left.len() as u64);
-        let bounds = |of: &dyn Fn(&Row) -> u64| {
+        let bounds = |of: &dyn Fn(&EventRow) -> u64| {
             let all = || left.iter().map(of);
             [all().min().unwrap_or_default(), all().max().unwrap_or_default()]
         };
@@ -229,7 +229,7 @@ fn forgotten_users_leave_and_the_rest_stays_as_it_is() {
             forgotten.add("u99", u64::MAX);
             let again = swept(&after, &forgotten, &again).expect("something is left");
             assert_eq!(again.origin(), before.origin(), "also of one that was swept");
-            assert!(read(&again, Wanted::ALL).expect("read").iter().all(|row| *row.user != *"u99"));
+            assert!(read(&again, RowFilter::ALL).expect("read").iter().all(|row| *row.user != *"u99"));
         }
     }
     let mut all = Forgotten::default();

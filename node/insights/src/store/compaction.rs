@@ -6,8 +6,8 @@ use crate::error::Result;
 use crate::forgotten::Forgotten;
 use crate::merge::Sorted;
 use crate::rollup::Forgetting;
-use crate::rows::Row;
-use crate::segment::{Segment, Swept, Wanted, sweep};
+use crate::rows::EventRow;
+use crate::segment::{RowFilter, Segment, Swept, sweep};
 use quorate_store::files::Files;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -223,21 +223,21 @@ impl Compaction {
 /// What is to be kept of files: no forgotten users, and of rows that are equal in every respect but their place in the log the first.
 struct Rows<'r> {
     sorted: Sorted<'r>,
-    last: Option<Row>,
+    last: Option<EventRow>,
     seen: usize,
     stop: &'r AtomicBool,
 }
 
 impl<'r> Rows<'r> {
     fn new(segments: &'r [Segment], forgotten: &'r Forgotten, stop: &'r AtomicBool) -> Result<Self> {
-        let sorted = Sorted::new(segments.iter(), &[], Wanted::ALL, |row| !forgotten.hides(row))?;
+        let sorted = Sorted::new(segments.iter(), &[], RowFilter::ALL, |row| !forgotten.hides(row))?;
         Ok(Rows { sorted, last: None, seen: 0, stop })
     }
 }
 impl Iterator for Rows<'_> {
-    type Item = Result<Row>;
+    type Item = Result<EventRow>;
 
-    fn next(&mut self) -> Option<Result<Row>> {
+    fn next(&mut self) -> Option<Result<EventRow>> {
         loop {
             self.seen += 1;
             if self.seen.is_multiple_of(LOOK_ROWS) && self.stop.load(Ordering::Relaxed) {
@@ -247,7 +247,7 @@ impl Iterator for Rows<'_> {
                 Ok(row) => row?,
                 Err(error) => return Some(Err(error)),
             };
-            let repeats = |last: &Row| {
+            let repeats = |last: &EventRow| {
                 last.is_of_same_user(&row)
                     && (last.time_ms, last.fingerprint) == (row.time_ms, row.fingerprint)
             };

@@ -6,7 +6,7 @@
 use super::*;
 use crate::merge::Merged;
 use crate::rows::of_event;
-use crate::segment::Wanted;
+use crate::segment::RowFilter;
 use proptest::prelude::*;
 use quorate_model::IndexName;
 use quorate_model::event::{EventKind, EventObject, EventTarget};
@@ -55,13 +55,13 @@ pub(super) fn take(store: &mut EventStore, at: usize, entry: &Entry) {
         Entry::Forget(token) => store.forget(log_index, token),
     }
 }
-pub(super) fn seen(store: &EventStore) -> Vec<Row> {
+pub(super) fn seen(store: &EventStore) -> Vec<EventRow> {
     let view = store.view();
-    let rows = view.rows(Wanted::ALL, 0..u64::MAX).expect("opened");
+    let rows = view.rows(RowFilter::ALL, 0..u64::MAX).expect("opened");
     rows.collect::<Result<_>>().expect("read")
 }
 /// What is to be seen of a log, without files.
-pub(super) fn expected(log: &[Entry]) -> Vec<Row> {
+pub(super) fn expected(log: &[Entry]) -> Vec<EventRow> {
     let mut forgotten = Forgotten::default();
     let mut rows = vec![];
     for (at, entry) in log.iter().enumerate() {
@@ -77,7 +77,7 @@ pub(super) fn expected(log: &[Entry]) -> Vec<Row> {
         }
     }
     rows.sort();
-    Merged::new(&[], &rows, Wanted::ALL, 0..u64::MAX, &forgotten)
+    Merged::new(&[], &rows, RowFilter::ALL, 0..u64::MAX, &forgotten)
         .expect("no files")
         .collect::<Result<_>>()
         .expect("no files")
@@ -100,7 +100,7 @@ pub(super) fn compact(store: &mut EventStore, now_ms: u64) -> Result<()> {
 /// Whether any file of a folder has a text. Files are compressed in blocks, which keep a text that is there once.
 fn names(store: &EventStore, token: &str) -> bool {
     let rows = store.segments.iter().flat_map(|segment| {
-        segment.groups(Wanted::ALL).into_iter().flat_map(|group| segment.rows(group).expect("read"))
+        segment.groups(RowFilter::ALL).into_iter().flat_map(|group| segment.rows(group).expect("read"))
     });
     rows.into_iter().any(|row| *row.user == *token || row.authenticated.as_deref() == Some(token))
 }
@@ -333,8 +333,8 @@ fn a_view_sees_what_was_there_whenever_it_is_read() {
     );
     // the files of old views are gone by name, not from whoever has them open
     for (view, entries) in views.iter().zip([0, 1, 2, 3, 3, 4, 5, 6, 7, 8, 9]) {
-        let read = |view: &EventView| -> Vec<Row> {
-            let rows = view.rows(Wanted::ALL, 0..u64::MAX).expect("opened");
+        let read = |view: &EventView| -> Vec<EventRow> {
+            let rows = view.rows(RowFilter::ALL, 0..u64::MAX).expect("opened");
             rows.collect::<Result<_>>().expect("read")
         };
         assert!(read(view) == expected(&log[..entries]), "of {entries} entries");

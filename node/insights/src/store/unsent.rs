@@ -6,8 +6,8 @@
 use super::EventStore;
 use crate::error::Result;
 use crate::forgotten::Forgotten;
-use crate::rows::Row;
-use crate::segment::{Segment, Wanted};
+use crate::rows::EventRow;
+use crate::segment::{RowFilter, Segment};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +45,7 @@ pub struct Pass {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     /// The rows.
-    pub rows: Vec<Row>,
+    pub rows: Vec<EventRow>,
     /// The log index through which these rows, and those before them, are everything.
     pub through: u64,
 }
@@ -79,8 +79,8 @@ impl EventStore {
         Unsent { after, position, segments, open, forgotten, pass_rows: PASS_ROWS_MAX }
     }
     /// The rows in memory that entries behind a log index have, entry by entry.
-    fn open_entries_after(&self, after: u64) -> &[Arc<[Row]>] {
-        let is_given = |rows: &Arc<[Row]>| rows.last().is_none_or(|row| row.log_index <= after);
+    fn open_entries_after(&self, after: u64) -> &[Arc<[EventRow]>] {
+        let is_given = |rows: &Arc<[EventRow]>| rows.last().is_none_or(|row| row.log_index <= after);
         &self.open.entries[self.open.entries.partition_point(is_given)..]
     }
     fn open_after(&self, after: u64, forgotten: &Forgotten) -> Vec<Batch> {
@@ -113,7 +113,7 @@ impl Unsent {
             if next.is_beyond(segment.facts().log_indices[0]) {
                 break;
             }
-            for group in segment.groups(Wanted::ALL) {
+            for group in segment.groups(RowFilter::ALL) {
                 if stop.load(Ordering::Relaxed) {
                     return Ok(None);
                 }
@@ -132,7 +132,7 @@ impl Unsent {
 /// The rows of the first entries among those that are shown to it.
 struct Next {
     rows_max: usize,
-    by_entry: BTreeMap<u64, (Vec<Row>, usize)>,
+    by_entry: BTreeMap<u64, (Vec<EventRow>, usize)>,
     rows: usize,
     bytes: usize,
     /// The first entry that has no room.
@@ -146,7 +146,7 @@ impl Next {
     fn is_beyond(&self, log_index: u64) -> bool {
         self.end.is_some_and(|end| log_index >= end)
     }
-    fn push(&mut self, row: Row) {
+    fn push(&mut self, row: EventRow) {
         let bytes = row.bytes();
         let (rows, of_entry) = self.by_entry.entry(row.log_index).or_default();
         rows.push(row);

@@ -4,8 +4,8 @@ use crate::error::Result;
 use crate::forgotten::Forgotten;
 use crate::merge::Merged;
 use crate::rollup::Rollups;
-use crate::rows::Row;
-use crate::segment::{Segment, Wanted};
+use crate::rows::EventRow;
+use crate::segment::{RowFilter, Segment};
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
 
@@ -21,17 +21,17 @@ pub struct EventView {
 /// Rows that wait to be sealed, as of one moment.
 #[derive(Default)]
 pub(super) struct Waiting {
-    entries: Vec<Arc<[Row]>>,
-    sorted: OnceLock<Vec<Row>>,
+    entries: Vec<Arc<[EventRow]>>,
+    sorted: OnceLock<Vec<EventRow>>,
 }
 
 impl Waiting {
     /// Of these entries. Cost: a pointer for each.
-    pub fn of(entries: &[Arc<[Row]>]) -> Arc<Waiting> {
+    pub fn of(entries: &[Arc<[EventRow]>]) -> Arc<Waiting> {
         Arc::new(Waiting { entries: entries.to_vec(), sorted: OnceLock::new() })
     }
     /// All, sorted. Cost: the first time they are copied and sorted.
-    fn sorted(&self) -> &[Row] {
+    fn sorted(&self) -> &[EventRow] {
         self.sorted.get_or_init(|| {
             let mut rows = self.entries.concat();
             rows.sort();
@@ -42,7 +42,7 @@ impl Waiting {
 
 impl EventView {
     /// Rows of some time (Unix milliseconds), in order, each once.
-    pub fn rows<'v>(&'v self, wanted: Wanted<'v>, times_ms: Range<u64>) -> Result<Merged<'v>> {
+    pub fn rows<'v>(&'v self, wanted: RowFilter<'v>, times_ms: Range<u64>) -> Result<Merged<'v>> {
         Merged::new(&self.segments, self.open.sorted(), wanted, times_ms, &self.forgotten)
     }
     /// The same without rows in memory.
@@ -54,7 +54,7 @@ impl EventView {
         &self.segments
     }
     /// Rows that no file has, sorted.
-    pub(crate) fn waiting(&self) -> &[Row] {
+    pub(crate) fn waiting(&self) -> &[EventRow] {
         self.open.sorted()
     }
     /// Users who are passed over.

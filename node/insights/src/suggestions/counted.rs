@@ -2,8 +2,8 @@
 
 use crate::chains::{Chain, Typed};
 use crate::error::Result;
-use crate::rows::{Row, RowKind, SearchRow};
-use crate::segment::Wanted;
+use crate::rows::{EventRow, RowKind, SearchRow};
+use crate::segment::RowFilter;
 use crate::store::EventView;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const LOOK_ROWS: usize = 1_024;
 
 /// The searches of an index in some time, with a query, that count. What was typed at several nodes becomes one search by the rule of chains.
-pub struct Counted<'c> {
+pub struct CountedSearches<'c> {
     /// Where the rows are.
     pub view: &'c EventView,
     /// The index.
@@ -25,14 +25,14 @@ pub struct Counted<'c> {
     pub stop: &'c AtomicBool,
 }
 
-impl Counted<'_> {
+impl CountedSearches<'_> {
     /// Gives each of them with the number of its user: those of one user come one after another. Returns whether these were all: it may
     /// have been stopped.
     ///
     /// Cost: the rows of the index in that time are read.
     pub(super) fn each(&self, mut give: impl FnMut(u64, SearchRow)) -> Result<bool> {
-        let wanted = Wanted { index: Some(self.index), ..Wanted::ALL };
-        let (mut chain, mut users, mut last): (Chain, u64, Option<Row>) = (Chain::default(), 1, None);
+        let wanted = RowFilter { index: Some(self.index), ..RowFilter::ALL };
+        let (mut chain, mut users, mut last): (Chain, u64, Option<EventRow>) = (Chain::default(), 1, None);
         let mut add = |user, ended: Option<Typed>| {
             let counts = ended.filter(|Typed { search, .. }| self.counts(search));
             counts.into_iter().for_each(|Typed { search, .. }| give(user, search));

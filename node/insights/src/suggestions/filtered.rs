@@ -1,6 +1,6 @@
 //! Which values of facets did the searches of each query filter by?
 
-use super::counted::Counted;
+use super::counted::CountedSearches;
 use crate::error::Result;
 use quorate_model::event::search::filter_parts;
 use rustc_hash::FxHashMap;
@@ -29,7 +29,7 @@ pub struct FilteredBy {
 /// are none. `None` when it is stopped.
 ///
 /// Cost: the rows of the index in that time are read.
-pub fn filtered(searches: &Counted<'_>, attributes: &[String]) -> Result<Option<Vec<FilteredBy>>> {
+pub fn filtered(searches: &CountedSearches<'_>, attributes: &[String]) -> Result<Option<Vec<FilteredBy>>> {
     let mut counts: FxHashMap<(Arc<str>, Arc<str>), u64> = FxHashMap::default();
     let is_wanted = |filter: &str| match filter_parts(filter) {
         Some((attribute, ":", value)) => {
@@ -76,8 +76,13 @@ mod tests {
         let of = |attributes: &[&str], tags: &[&str], stop: bool| {
             let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<Vec<String>>();
             let (tags, stop) = (texts(tags), AtomicBool::new(stop));
-            let searches =
-                Counted { view: &view, index: "shop", tags: &tags, times_ms: 0..50 * HOUR, stop: &stop };
+            let searches = CountedSearches {
+                view: &view,
+                index: "shop",
+                tags: &tags,
+                times_ms: 0..50 * HOUR,
+                stop: &stop,
+            };
             let found = filtered(&searches, &texts(attributes)).unwrap()?;
             let shown = |it: FilteredBy| format!("{} {}={} {}", it.query, it.attribute, it.value, it.count);
             Some(found.into_iter().map(shown).collect::<Vec<_>>())

@@ -12,7 +12,7 @@ pub mod popular;
 pub mod record;
 
 pub use candidates::{Candidate, Candidates};
-pub use counted::Counted;
+pub use counted::CountedSearches;
 pub use exclude::Exclusions;
 pub use filtered::{FilteredBy, filtered};
 pub use fold::{Finds, Folded, Judged, fold, fold_plurals};

@@ -1,6 +1,6 @@
 //! Which queries did most users ask of an index?
 
-use super::counted::Counted;
+use super::counted::CountedSearches;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ const BYTES_MAX: usize = 8 << 20;
 /// The queries that most users asked, each with how many did, the most popular first. `None` when it is stopped.
 ///
 /// Cost: the rows of the index in that time are read.
-pub fn popular(searches: &Counted<'_>, most: usize) -> Result<Option<Vec<(String, u64)>>> {
+pub fn popular(searches: &CountedSearches<'_>, most: usize) -> Result<Option<Vec<(String, u64)>>> {
     let mut counts = Counts { of: FxHashMap::default(), queries_max: QUERIES_MAX };
     let is_whole = searches.each(|user, search| counts.add(user, search.query))?;
     Ok(is_whole.then(|| counts.most_popular(most)))
@@ -64,7 +64,7 @@ mod tests {
             let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
             let stop = AtomicBool::new(false);
             let searches =
-                Counted { view: &view, index: "shop", tags: &tags, times_ms: 0..until, stop: &stop };
+                CountedSearches { view: &view, index: "shop", tags: &tags, times_ms: 0..until, stop: &stop };
             let found = popular(&searches, most).unwrap().unwrap();
             found.into_iter().map(|(query, users)| format!("{query} {users}")).collect::<Vec<_>>()
         };
@@ -73,7 +73,8 @@ mod tests {
         assert_eq!(of(&["app"], 100 * HOUR, 10), ["desk 1", "red lamp 1"]);
         assert_eq!(of(&["no"], 100 * HOUR, 10), [""; 0]);
         let stop = AtomicBool::new(true);
-        let stopped = Counted { view: &view, index: "shop", tags: &[], times_ms: 0..HOUR * 99, stop: &stop };
+        let stopped =
+            CountedSearches { view: &view, index: "shop", tags: &[], times_ms: 0..HOUR * 99, stop: &stop };
         assert_eq!(popular(&stopped, 10).unwrap(), None);
     }
 

@@ -18,7 +18,7 @@ struct Did {
     hours_ago: u64,
 }
 
-fn rows_of(all: &[Did]) -> Vec<Row> {
+fn rows_of(all: &[Did]) -> Vec<EventRow> {
     let mut rows = vec![];
     for (number, did) in all.iter().enumerate() {
         let object = EventObject { object_id: format!("item{:03}", did.item), ..EventObject::default() };

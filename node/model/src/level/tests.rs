@@ -15,12 +15,12 @@ fn object(value: Value) -> Map<String, Value> {
 }
 
 /// A table of a later program.
-static LATER: [Row; 2] = [
+static LATER: [SettingRow; 2] = [
     row("brandNew", Scope::Both, Target::Kept(Form::Any), "null", "").since(9),
     row("mode", Scope::Both, Target::Kept(Form::Any), "null", "")
         .with_later(&[LaterValue { level: 7, is_it: |value| value == "rankedSearch" }]),
 ];
-fn later(name: &str) -> Option<&'static Row> {
+fn later(name: &str) -> Option<&'static SettingRow> {
     LATER.iter().find(|row| row.name == name).or_else(|| table::lookup(name))
 }
 const RULE: Bearer = Bearer::Document(ResourceKind::Rules);
@@ -64,8 +64,8 @@ fn what_began_later_needs_its_level_and_is_named() {
 
 /// One line for each row: what it accepts, from which level on. What is newer than the last release is not listed yet: a row that has values
 /// that are newer keeps the line that it had.
-fn rows(rows: &[Row], listed: &str, released: u16) -> String {
-    let line = |row: &Row| {
+fn rows(rows: &[SettingRow], listed: &str, released: u16) -> String {
+    let line = |row: &SettingRow| {
         let names = [&[row.name], row.legacy].concat().join("|");
         let head = format!("{} {:?} {names}: ", row.began, row.scope);
         let later: Vec<u16> = row.later.iter().map(|later| later.level).collect();
@@ -225,7 +225,7 @@ fn everything_that_is_parsed_by_is_listed_with_its_level() {
     let new: Vec<&str> = found.lines().filter(is_new).collect();
     assert!(
         new.is_empty() && found == listed,
-        "what applying a command parses by has changed: give what is new the level it begins with (Row::since, Row::with_later, \
+        "what applying a command parses by has changed: give what is new the level it begins with (SettingRow::since, SettingRow::with_later, \
          LATER_WORDS), keep reading what older programs took, then list it with UPDATE=1: {new:#?}"
     );
 }

@@ -6,7 +6,7 @@
 use super::parse::is_call_member;
 use crate::error::{Error, Result};
 use crate::limits::FREE_BYTES_MAX;
-use crate::settings::table::{ROWS, Row, lookup};
+use crate::settings::table::{ROWS, SettingRow, lookup};
 use serde_json::{Map, Value};
 use std::io::{self, Write};
 
@@ -68,16 +68,16 @@ impl Free {
             |(name, value)| if is_call_member(&name) { Ok(()) } else { self.text(&name, &value) },
         )
     }
-    fn take(&mut self, row: &Row, bytes: usize) -> Result<()> {
+    fn take(&mut self, row: &SettingRow, bytes: usize) -> Result<()> {
         self.0 += bytes;
         if self.0 > FREE_BYTES_MAX { Err(too_large(row)) } else { Ok(()) }
     }
 }
 
-fn free_row(name: &str) -> Option<&'static Row> {
+fn free_row(name: &str) -> Option<&'static SettingRow> {
     lookup(name).filter(|row| row.is_free())
 }
-fn too_large(row: &Row) -> Error {
+fn too_large(row: &SettingRow) -> Error {
     let mut names: Vec<&str> = ROWS.iter().filter(|row| row.is_free()).map(|row| row.name).collect();
     names.sort_unstable();
     let names = names.join(", ");

@@ -4,7 +4,7 @@ use super::{SearchParams, lenient};
 use crate::error::{Error, Result, shortened};
 use crate::languages;
 use crate::limits::{FILTERS_MAX, JSON_DEPTH_MAX, QUERY_BYTES_MAX};
-use crate::settings::table::{self, Form, Row, Target};
+use crate::settings::table::{self, Form, SettingRow, Target};
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -135,7 +135,7 @@ impl SearchParams {
     }
 
     /// Fills the member of one row from a value that is not null. Names the caller used appear in errors.
-    pub(crate) fn set(&mut self, row: &Row, name: &str, value: &Value) -> Result<()> {
+    pub(crate) fn set(&mut self, row: &SettingRow, name: &str, value: &Value) -> Result<()> {
         match row.target {
             Target::Flag(at) => *at(self) = Some(lenient::flag(name, value)?),
             Target::Count(min, max, at) => *at(self) = Some(lenient::count(name, value, min, max)?),
@@ -163,7 +163,7 @@ impl SearchParams {
 }
 
 /// The row of a parameter that a request may carry.
-fn query_row(name: &str) -> Option<&'static Row> {
+fn query_row(name: &str) -> Option<&'static SettingRow> {
     table::lookup(name).filter(|row| row.scope.in_query())
 }
 
@@ -232,7 +232,7 @@ fn collect_pairs(members: &mut Map<String, Value>, text: &str) -> Result<()> {
 }
 
 /// Old clients write an absent value as the text `null`; only where text is not the natural form of the value.
-fn is_no_value(row: &Row, value: &Value) -> bool {
+fn is_no_value(row: &SettingRow, value: &Value) -> bool {
     let is_text = matches!(row.target, Target::Text(..) | Target::Kept(Form::Text));
     !is_text && row.name != "filters" && value.as_str() == Some("null")
 }

@@ -1,6 +1,6 @@
 //! How do settings change, what do they answer, and what is wrong with a change (C§4.8, C§4.9)?
 
-use super::table::{self, Form, ROWS, Row, Target};
+use super::table::{self, Form, ROWS, SettingRow, Target};
 use super::{IndexSettings, Settings};
 use crate::error::{Error, Result, shortened};
 use crate::json;
@@ -152,12 +152,12 @@ fn near(name: &str, locate: Locate) -> String {
 }
 
 /// The row of a setting; `None` when it is accepted and dropped.
-fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static Row>> {
+fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static SettingRow>> {
     match table::lookup(name) {
-        Some(Row { target: Target::Dropped, .. }) => Ok(None),
+        Some(SettingRow { target: Target::Dropped, .. }) => Ok(None),
         Some(row) if row.scope.in_settings() => Ok(Some(row)),
         // A list of synonym sets: the form of the time before the synonym interface (C§4.8).
-        Some(Row { name: "synonyms", .. }) => Ok(None),
+        Some(SettingRow { name: "synonyms", .. }) => Ok(None),
         Some(_) | None => {
             let (name, place) = (shortened(name), near(name, locate));
             Err(Error::invalid(format!("Invalid object attributes: {name} {place}")))
@@ -166,7 +166,7 @@ fn setting_row(name: &str, locate: Locate) -> Result<Option<&'static Row>> {
 }
 
 /// Legacy values in their current form.
-fn translated(row: &Row, value: &Value) -> Value {
+fn translated(row: &SettingRow, value: &Value) -> Value {
     match (row.name, value) {
         ("exactOnSingleWordQuery", Value::Bool(true)) => Value::from("attribute"),
         ("exactOnSingleWordQuery", Value::Bool(false)) => Value::from("none"),
@@ -175,7 +175,7 @@ fn translated(row: &Row, value: &Value) -> Value {
 }
 
 /// Whether the value of a row must be a list of strings.
-fn is_list(row: &Row) -> bool {
+fn is_list(row: &SettingRow) -> bool {
     matches!(
         row.target,
         Target::List(_)
@@ -187,7 +187,7 @@ fn is_list(row: &Row) -> bool {
 }
 
 /// The rules of C§4.9 about single strings and empty strings.
-fn check_form(row: &Row, name: &str, value: &Value, locate: Locate) -> Result<()> {
+fn check_form(row: &SettingRow, name: &str, value: &Value, locate: Locate) -> Result<()> {
     let empty = || Error::invalid(format!("Invalid string of size 0 {}", near(name, locate)));
     match value {
         Value::String(text) if is_list(row) => {
@@ -217,7 +217,7 @@ fn check_form(row: &Row, name: &str, value: &Value, locate: Locate) -> Result<()
 }
 
 /// Fills the typed member of a row from a value that passed [`check_form`].
-fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result<()> {
+fn fill(settings: &mut Settings, row: &SettingRow, name: &str, value: &Value) -> Result<()> {
     let listed;
     let value = if value.is_string() && is_list(row) {
         listed = Value::Array(vec![value.clone()]);
@@ -247,7 +247,7 @@ fn fill(settings: &mut Settings, row: &Row, name: &str, value: &Value) -> Result
 }
 
 /// Fills a member that settings alone have.
-fn set_index(index: &mut IndexSettings, row: &Row, name: &str, value: &Value) -> Result<()> {
+fn set_index(index: &mut IndexSettings, row: &SettingRow, name: &str, value: &Value) -> Result<()> {
     match row.target {
         Target::IndexList(_, set) | Target::Index(_, set) => return set(index, name, value),
         Target::IndexCount(min, max, at) => *at(index) = lenient::count(name, value, min, max)?,

@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_table_says_what_replicas_do_without() {
-        let named = |is_it: fn(&table::Row) -> bool| {
+        let named = |is_it: fn(&table::SettingRow) -> bool| {
             let mut names: Vec<_> = table::ROWS.iter().filter(|row| is_it(row)).map(|row| row.name).collect();
             names.sort_unstable();
             names.join(" ")

@@ -93,7 +93,7 @@ pub enum Target {
 
 /// One setting or search parameter.
 #[derive(Clone, Copy, Debug)]
-pub struct Row {
+pub struct SettingRow {
     /// The name in the interface.
     pub name: &'static str,
     /// Earlier names that are still accepted.
@@ -128,8 +128,8 @@ pub(crate) const fn row(
     target: Target,
     default: &'static str,
     doc: &'static str,
-) -> Row {
-    Row {
+) -> SettingRow {
+    SettingRow {
         name,
         legacy: &[],
         scope,
@@ -145,34 +145,34 @@ pub(crate) const fn row(
         later: &[],
     }
 }
-impl Row {
-    const fn was(self, legacy: &'static [&'static str]) -> Row {
-        Row { legacy, ..self }
+impl SettingRow {
+    const fn was(self, legacy: &'static [&'static str]) -> SettingRow {
+        SettingRow { legacy, ..self }
     }
-    const fn shown(self) -> Row {
-        Row { shown: true, ..self }
+    const fn shown(self) -> SettingRow {
+        SettingRow { shown: true, ..self }
     }
-    const fn single(self) -> Row {
-        Row { single: true, ..self }
+    const fn single(self) -> SettingRow {
+        SettingRow { single: true, ..self }
     }
-    const fn shapes(self) -> Row {
-        Row { shapes_index: true, ..self }
+    const fn shapes(self) -> SettingRow {
+        SettingRow { shapes_index: true, ..self }
     }
-    const fn of_primary(self) -> Row {
-        Row { of_primary: true, ..self }
+    const fn of_primary(self) -> SettingRow {
+        SettingRow { of_primary: true, ..self }
     }
-    const fn own(self) -> Row {
-        Row { own: true, ..self }
+    const fn own(self) -> SettingRow {
+        SettingRow { own: true, ..self }
     }
 
     /// A row that came with a level.
     #[cfg_attr(not(test), expect(dead_code, reason = "no row has come since the first level"))]
-    pub(crate) const fn since(self, began: u16) -> Row {
-        Row { began, ..self }
+    pub(crate) const fn since(self, began: u16) -> SettingRow {
+        SettingRow { began, ..self }
     }
     /// A row with values that came later.
-    pub(crate) const fn with_later(self, later: &'static [LaterValue]) -> Row {
-        Row { later, ..self }
+    pub(crate) const fn with_later(self, later: &'static [LaterValue]) -> SettingRow {
+        SettingRow { later, ..self }
     }
 
     /// Whether a search may give any JSON for it, which is kept or passed on as it is.
@@ -225,9 +225,9 @@ fn quoted(names: &[&str]) -> String {
 }
 
 /// The row of a name, current or legacy.
-pub fn lookup(name: &str) -> Option<&'static Row> {
-    static BY_NAME: LazyLock<HashMap<&'static str, &'static Row>> = LazyLock::new(|| {
-        let names = |row: &'static Row| {
+pub fn lookup(name: &str) -> Option<&'static SettingRow> {
+    static BY_NAME: LazyLock<HashMap<&'static str, &'static SettingRow>> = LazyLock::new(|| {
+        let names = |row: &'static SettingRow| {
             std::iter::once(row.name).chain(row.legacy.iter().copied()).map(move |name| (name, row))
         };
         ROWS.iter().flat_map(names).collect()
@@ -270,7 +270,7 @@ const DROPPED_DOC: &str = "Accepted for old clients, without effect.";
 
 /// Every row, in the order of C§4.
 #[rustfmt::skip]
-pub static ROWS: &[Row] = &[
+pub static ROWS: &[SettingRow] = &[
     // attributes
     row("searchableAttributes", Settings, IndexList("array of attribute names, ordered(name) or unordered(name)", index::searchable_attributes), "[]", "Attributes that are searched, in order of priority; empty means all.").was(&["attributesToIndex"]).shapes().of_primary(),
     row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", index::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes().of_primary(),

@@ -1,11 +1,11 @@
 //! attribute: in which attribute is the best match, and how early in it? Attribute number × 1024 + word position (C§7.7).
 
-use super::row::{Better, Reach, Row, never};
+use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
 use crate::ranking::rules::PositionRules;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 16,
     better: Better::Less,
     best,

@@ -1,13 +1,13 @@
 //! exact: how many words of the query have no exact match? (C§7.8)
 
-use super::row::{Better, Reach, Row, never};
+use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
 use crate::ranking::rules::PositionRules;
 use crate::term_matches::TermMatches;
 use quorate_model::params::ExactOnSingleWord;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 4,
     better: Better::Less,
     best,

@@ -1,10 +1,10 @@
 //! filters: how much do the filters say in favour of a document? More is better (C§7.5).
 
-use super::row::{Better, Row};
+use super::row::{Better, CriterionRow};
 use crate::ranking::context::SegmentContext;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 26,
     better: Better::More,
     best: |reach| reach.context.scores.max(),

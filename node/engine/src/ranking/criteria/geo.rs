@@ -1,11 +1,11 @@
 //! geo: in which bucket of distances from the centre does a document lie? (C§7.3)
 
-use super::row::{Better, Row};
+use super::row::{Better, CriterionRow};
 use crate::ranking::context::SegmentContext;
 use crate::ranking::distance::NOWHERE;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 22,
     better: Better::Less,
     best: |_| 0,

@@ -15,7 +15,7 @@ pub mod words;
 
 use crate::ranking::context::SegmentContext;
 use quorate_model::settings::Criterion;
-use row::{Better, Explained, Reach, Row};
+use row::{Better, CriterionRow, Explained, Reach};
 use std::ops::{Index, IndexMut};
 
 macro_rules! criteria {
@@ -28,7 +28,7 @@ macro_rules! criteria {
         /// All of them, in the order of `_rankingInfo`.
         pub const FIELDS: [Field; ROWS.len()] = [$(Field::$field,)*];
         /// What is said of each.
-        pub const ROWS: [Row; [$(stringify!($field),)*].len()] = [$($file::ROW,)*];
+        pub const ROWS: [CriterionRow; [$(stringify!($field),)*].len()] = [$($file::ROW,)*];
 
         impl SegmentContext<'_> {
             /// Adds to what the matches of a document gave what is read from the document itself.
@@ -86,8 +86,8 @@ impl Field {
         }
     }
     /// What is said of it.
-    pub const fn row(self) -> &'static Row {
-        const TABLE: &[Row; COUNT] = &ROWS;
+    pub const fn row(self) -> &'static CriterionRow {
+        const TABLE: &[CriterionRow; COUNT] = &ROWS;
         &TABLE[self as usize]
     }
     /// The highest value that it can show.

@@ -1,13 +1,13 @@
 //! proximity: how near do neighbouring words of the query stand to each other? The sum of their distances (C§7.6).
 
 use super::attribute;
-use super::row::{Better, Reach, Row, never};
+use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
 use crate::ranking::rules::PositionRules;
 use crate::term_matches::Adjacency;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 8,
     better: Better::Less,
     best,

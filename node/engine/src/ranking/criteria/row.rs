@@ -10,7 +10,7 @@ use crate::term_matches::TermMatches;
 /// Hot path: `of_document` runs for every document that matches, also where `ranking` does not name the criterion: it reads what the
 /// [`SegmentContext`] has prepared or a column of the segment by the document's number, and looks nothing up. `_rankingInfo` shows its
 /// value as it is; only keys bound it by `bits`.
-pub struct Row {
+pub struct CriterionRow {
     /// Bits of a key that it takes; values above the width act as the highest.
     pub bits: u32,
     /// Which values rank higher.

@@ -1,11 +1,11 @@
 //! Sort keys and the custom ranking where they compare before some other criterion: the number of the group of documents
 //! with equal ones (C§7.9, C§7.10).
 
-use super::row::{Better, Row};
+use super::row::{Better, CriterionRow};
 use crate::ranking::context::SegmentContext;
 
 /// The row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 32,
     better: Better::Less,
     best: |_| 0,

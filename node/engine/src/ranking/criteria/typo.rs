@@ -1,10 +1,10 @@
 //! typo: how many typos are there over all matched words? (C§7.2)
 
-use super::row::{Better, Row, never};
+use super::row::{Better, CriterionRow, never};
 use crate::terms::Interval;
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 6,
     better: Better::Less,
     best: |reach| reach.frame.typos + reach.typos,

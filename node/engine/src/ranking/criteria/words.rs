@@ -1,9 +1,9 @@
 //! words: how many words of the query have no match? (C§7.4)
 
-use super::row::{Better, Row, never};
+use super::row::{Better, CriterionRow, never};
 
 /// Its row.
-pub const ROW: Row = Row {
+pub const ROW: CriterionRow = CriterionRow {
     bits: 4,
     better: Better::Less,
     best: |_| 0,

@@ -2,8 +2,8 @@
 
 use super::super::tests::{DAY_MS, Entry, NOW_MS, compact, event, expected, resumed, seen, take, token};
 use super::*;
-use crate::rows::Row;
-use crate::segment::Wanted;
+use crate::rows::EventRow;
+use crate::segment::RowFilter;
 use quorate_store::codec::Mark;
 use quorate_store::files::RealFiles;
 
@@ -182,13 +182,13 @@ fn a_damaged_row_group_is_told_passed_over_and_given_up_and_others_are_swept() {
     std::fs::write(&path, bytes).expect("written");
     let mut store = open(&folder).expect("its footer is whole");
     assert!(store.lost().is_empty());
-    let left = |store: &EventStore| -> Result<Vec<Row>> {
-        store.view().rows(Wanted { passes_over_damage: true, ..Wanted::ALL }, 0..u64::MAX)?.collect()
+    let left = |store: &EventStore| -> Result<Vec<EventRow>> {
+        store.view().rows(RowFilter { passes_over_damage: true, ..RowFilter::ALL }, 0..u64::MAX)?.collect()
     };
     assert!(left(&store).expect("passed over") == expected(&without(&log, lost)));
     let view = store.view();
-    let strict: Result<Vec<Row>> =
-        view.rows(Wanted::ALL, 0..u64::MAX).and_then(|rows| rows.collect::<Result<_>>());
+    let strict: Result<Vec<EventRow>> =
+        view.rows(RowFilter::ALL, 0..u64::MAX).and_then(|rows| rows.collect::<Result<_>>());
     assert!(strict.is_err_and(|error| error.is_damage()), "nobody else goes on without it");
     let told = store.lost();
     assert!(told.len() == 1 && told[0].rows == Some(3) && told[0].error().is_damage(), "{told:?}");

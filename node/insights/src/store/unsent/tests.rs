@@ -56,7 +56,7 @@ fn a_backlog_is_read_once_however_many_batches_it_is() {
         }
     }
     let (files, all) = (store.segments.len(), 48 * OF_ENTRY);
-    let groups: usize = store.segments.iter().map(|segment| segment.groups(Wanted::ALL).len()).sum();
+    let groups: usize = store.segments.iter().map(|segment| segment.groups(RowFilter::ALL).len()).sum();
     // of one pass, and of passes that end inside of files: these are read twice
     for (pass_rows, most) in [(PASS_ROWS_MAX, groups), (6 * OF_ENTRY, 2 * groups)] {
         let (batches, read) = passes(&store, 0, pass_rows);
@@ -68,7 +68,7 @@ fn a_backlog_is_read_once_however_many_batches_it_is() {
     while let Some(work) = store.compaction(NOW_MS + 3 * 24 * 3_600_000) {
         store.put(work.run(&AtomicBool::new(false)).unwrap().unwrap()).unwrap();
     }
-    let groups: usize = store.segments.iter().map(|segment| segment.groups(Wanted::ALL).len()).sum();
+    let groups: usize = store.segments.iter().map(|segment| segment.groups(RowFilter::ALL).len()).sum();
     let (batches, read) = passes(&store, 0, PASS_ROWS_MAX);
     assert!(store.segments.len() == 2 && batches.len() > 3 && read == groups, "{read} of {groups}");
 }
@@ -90,19 +90,19 @@ fn batches_are_the_log_in_order() {
     }
     assert!(store.segments.len() < 10, "some are merged");
     let all = batches(&store, 0);
-    let rows: Vec<&Row> = all.iter().flat_map(|batch| &batch.rows).collect();
+    let rows: Vec<&EventRow> = all.iter().flat_map(|batch| &batch.rows).collect();
     assert_eq!(rows.len(), 60 * OF_ENTRY);
     assert!(rows.is_sorted_by_key(|row| row.log_index), "in the order of the log");
     assert!(all.iter().all(|batch| batch.rows.len() <= BATCH_ROWS_MAX), "bounded");
     assert!(all.len() >= 60 * OF_ENTRY / BATCH_ROWS_MAX);
     // from the middle on
-    let later: Vec<Row> = batches(&store, 31).into_iter().flat_map(|batch| batch.rows).collect();
+    let later: Vec<EventRow> = batches(&store, 31).into_iter().flat_map(|batch| batch.rows).collect();
     assert_eq!(later.len(), 29 * OF_ENTRY);
     assert_eq!(later.first().map(|row| row.log_index), Some(32));
     // who is forgotten is not sent, wherever the rows are
     store.forget(61, "ann");
     store.append(62, NOW_MS, &entry("ann", 62));
-    let rest: Vec<Row> = batches(&store, 31).into_iter().flat_map(|batch| batch.rows).collect();
+    let rest: Vec<EventRow> = batches(&store, 31).into_iter().flat_map(|batch| batch.rows).collect();
     assert_eq!(rest.len(), (14 + 1) * OF_ENTRY);
     assert!(rest.iter().all(|row| *row.user == *"zed" || row.log_index == 62));
     // what is too old and was not sent is counted
