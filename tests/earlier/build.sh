@@ -19,6 +19,7 @@ commits='
 6 4e87f4d
 7 ed31f1a
 8 97eb6b8
+9 f8abd5be
 '
 while read -r level commit; do
   [ -n "$level" ] || continue

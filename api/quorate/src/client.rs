@@ -7,7 +7,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
-use ureq::Agent;
+use ureq::{Agent, RequestBuilder};
 
 /// File in the data folder that holds the address the node listens on.
 pub const ADDRESS_FILE: &str = "address";
@@ -34,6 +34,8 @@ pub struct Client {
     /// Application id.
     pub app_id: String,
     api_key: String,
+    /// The user whose records are meant, where records belong to users.
+    user_id: Option<String>,
 }
 
 /// What a node answered.
@@ -92,7 +94,13 @@ impl Client {
             .user_agent(concat!("quorate/", env!("CARGO_PKG_VERSION")))
             .build()
             .new_agent();
-        Ok(Client { agent, url, app_id: app_id.unwrap_or_default(), api_key: api_key.unwrap_or_default() })
+        Ok(Client {
+            agent,
+            url,
+            app_id: app_id.unwrap_or_default(),
+            api_key: api_key.unwrap_or_default(),
+            user_id: values.text("user-id").map(str::to_owned),
+        })
     }
 
     /// Whether the node runs on this machine, so that compression would only cost time.
@@ -103,48 +111,40 @@ impl Client {
 
     /// `GET path`.
     pub fn get(&self, path: &str) -> Result<Answer> {
-        let request = self.agent.get(format!("{}{path}", self.url));
-        let sent = request
-            .header("X-Service-Application-Id", &self.app_id)
-            .header("X-Service-API-Key", &self.api_key)
-            .call();
-        self.answer(sent)
+        self.answer(self.signed(self.agent.get(format!("{}{path}", self.url))).call())
     }
 
     /// `DELETE path`.
     pub fn delete(&self, path: &str) -> Result<Answer> {
-        let request = self.agent.delete(format!("{}{path}", self.url));
-        let sent = request
-            .header("X-Service-Application-Id", &self.app_id)
-            .header("X-Service-API-Key", &self.api_key)
-            .call();
-        self.answer(sent)
+        self.answer(self.signed(self.agent.delete(format!("{}{path}", self.url))).call())
     }
 
     /// `PUT path` with a JSON body.
     pub fn put(&self, path: &str, body: &Value) -> Result<Answer> {
-        let request = self
-            .agent
-            .put(format!("{}{path}", self.url))
-            .header("X-Service-Application-Id", &self.app_id)
-            .header("X-Service-API-Key", &self.api_key)
-            .header("Content-Type", "application/json");
+        let request = self.signed(self.agent.put(format!("{}{path}", self.url)));
+        let request = request.header("Content-Type", "application/json");
         self.answer(request.send(body.to_string().as_bytes()))
     }
 
     /// `POST path` with a JSON body that may be compressed already.
     pub fn post(&self, path: &str, body: &[u8], encoding: Encoding) -> Result<Answer> {
-        let mut request = self
-            .agent
-            .post(format!("{}{path}", self.url))
-            .header("X-Service-Application-Id", &self.app_id)
-            .header("X-Service-API-Key", &self.api_key)
-            .header("Content-Type", "application/json");
+        let request = self.signed(self.agent.post(format!("{}{path}", self.url)));
+        let mut request = request.header("Content-Type", "application/json");
         if encoding == Encoding::Gzip {
             request = request.header("Content-Encoding", "gzip");
         }
-        let sent = request.send(body);
-        self.answer(sent)
+        self.answer(request.send(body))
+    }
+
+    /// The request with who calls, and for whom.
+    fn signed<B>(&self, request: RequestBuilder<B>) -> RequestBuilder<B> {
+        let request = request
+            .header("X-Service-Application-Id", &self.app_id)
+            .header("X-Service-API-Key", &self.api_key);
+        match &self.user_id {
+            Some(user) => request.header("X-Service-User-ID", user),
+            None => request,
+        }
     }
 
     fn answer(&self, sent: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<Answer> {

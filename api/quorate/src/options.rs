@@ -448,6 +448,13 @@ pub const OPTIONS: &[OptionRow] = &[
         Audience::Everyone,
         "PEM file with certificates: calls by HTTPS, of commands and to an event sink, go only to who has one issued by them. Default: the authorities of the web.",
     ),
+    row(
+        "user-id",
+        Kind::Text,
+        None,
+        Audience::Client,
+        "User whose records commands read and write, where records belong to users (--multi-cluster); * for those that everybody sees.",
+    ),
     secret("api-key", Audience::Client, "Key to use. Default: the admin key in DATA_DIR."),
 ];
 

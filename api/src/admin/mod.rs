@@ -29,7 +29,8 @@ pub async fn drain(call: &Call<'_>) -> Result<Reply> {
     let node = &call.names[0];
     call.service().drain_node(node).await?;
     Ok(told(&format!(
-        "{node} is draining: its replicas move to other nodes; GET /admin/cluster shows how far it is"
+        "{node} is draining: its replicas move to other nodes; GET /admin/cluster shows how far it is. Where two nodes are left, each group \
+         has one voter, without which it stops"
     )))
 }
 

@@ -40,9 +40,14 @@ fn required_user(call: &Call<'_>) -> Result<UserId> {
     named_user(call)?.ok_or_else(|| Error::invalid("a user ID is required in the header X-Service-User-ID"))
 }
 
-/// A user ID that can be read again: `GET /1/clusters/mapping/top` and `/pending` answer something else.
+/// A user ID that can be named again: `GET /1/clusters/mapping/top` and `/pending` answer something else, headers lose blanks at their
+/// ends, and clients take `.` and `..` out of paths.
 fn assignable(user: UserId) -> Result<UserId> {
     match user.as_str() {
+        text if text.trim() != text => {
+            Err(Error::invalid("userID is not valid: it must not begin or end with a space"))
+        }
+        "." | ".." => Err(Error::invalid("userID is not valid: \".\" and \"..\" cannot stand in a path")),
         "top" | "pending" => {
             Err(Error::invalid("userID is not valid: top and pending are the names of lists of users"))
         }

@@ -5,14 +5,12 @@
 use crate::auth::Caller;
 use crate::parse;
 use quorate_model::Result;
-use quorate_model::params::given;
+use quorate_model::params::{given, put_over};
 use quorate_model::results::RuleResults;
 use quorate_model::settings::table::lookup;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// Parameters that are joined with those of rules instead of replaced; all of them must hold.
-const JOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
 /// The members of the answer.
 const MEMBERS: [&str; 5] = ["client", "apiKey", "abTest", "rules", "final"];
 
@@ -65,30 +63,12 @@ impl Explained {
     }
     fn together(&self, rules: &RuleResults) -> Map<String, Value> {
         let mut all = Map::clone(&self.client);
-        for (name, value) in rules.params.iter().flatten() {
-            let value = match all.remove(name) {
-                Some(asked) if JOINED.contains(&name.as_str()) => both(asked, value.clone()),
-                Some(_) | None => value.clone(),
-            };
-            all.insert(name.clone(), value);
-        }
+        rules.params.iter().for_each(|given| put_over(&mut all, given));
         if let Some(query) = &rules.query {
             all.insert("query".into(), query.as_str().into());
         }
         all.extend(Map::clone(&self.api_key));
         all
-    }
-}
-/// Two filters that must both hold.
-fn both(asked: Value, ruled: Value) -> Value {
-    match (asked, ruled) {
-        (Value::String(asked), Value::String(ruled)) => json!(format!("({asked}) AND ({ruled})")),
-        (asked, ruled) => {
-            let list = |value| if let Value::Array(list) = value { list } else { vec![value] };
-            let mut all = list(asked);
-            all.extend(list(ruled));
-            Value::Array(all)
-        }
     }
 }
 /// The parameters that the key puts in place of the caller's; of several keys the last wins.

@@ -190,6 +190,11 @@ async fn what_was_looked_for_and_why_is_explained() {
     let (query, filters) = (&params["final"]["query"], &params["final"]["filters"]);
     assert_eq!((query, filters), (&json!("red"), &json!("(kind:y) AND (kind:x)")));
     assert_eq!(params["final"]["hitsPerPage"], "2");
+    let more = json!({"query": {"edits": [{"type": "remove", "delete": "red"}]}, "filters": "n<9"});
+    node.write(Method::PUT, "/1/indexes/i/rules/more", rule("red", &more)).await;
+    let of_both = node.post("/1/indexes/i/query", request).await;
+    let filters = &of_both["explain"]["params"]["rules"]["filters"];
+    assert!(filters.as_str().is_some_and(|it| it.contains("kind:x") && it.contains("n<9")), "{of_both}");
     let url = "/1/indexes/i?query=red&explain=%5B%22params.client%22%5D";
     let answer = node.get(url).await;
     assert_eq!(answer["explain"]["params"]["client"]["query"], "red", "{answer}");

@@ -9,6 +9,7 @@ pub mod each_node;
 pub mod insights;
 pub mod integrity;
 pub mod janitor;
+pub mod operations;
 pub mod proposer;
 pub mod readiness;
 pub mod reports;
@@ -27,6 +28,7 @@ use crate::context::claims::Claims;
 use crate::context::insights::Insights;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
+use crate::context::operations::Operations;
 use crate::context::proposer::{Proposer, ProposerParts};
 use crate::context::readiness::Readiness;
 use crate::context::reports::Reports;
@@ -55,6 +57,7 @@ pub struct NodeContext {
     peers: Arc<PeerClient>,
     proposer: Proposer,
     janitor: JanitorHandle,
+    operations: Operations,
     seen: Seen,
     abreast: Abreast,
     readiness: Readiness,
@@ -104,6 +107,7 @@ impl NodeContext {
             peers,
             proposer,
             janitor: JanitorHandle::default(),
+            operations: Operations::default(),
             seen: Seen::default(),
             abreast: Abreast::default(),
             readiness: Readiness::new(),
@@ -175,6 +179,10 @@ impl NodeContext {
     /// Wakes the background work.
     pub fn janitor(&self) -> &JanitorHandle {
         &self.janitor
+    }
+    /// The operations of indices that are under way on this node.
+    pub fn operations(&self) -> &Operations {
+        &self.operations
     }
     /// What others served that this node could not serve.
     pub fn seen(&self) -> &Seen {

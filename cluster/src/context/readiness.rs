@@ -1,5 +1,8 @@
-//! Since when does this node run, and has it had all it should have?
+//! Since when does this node run, has it had all it should have, and which groups has nobody?
 
+use parking_lot::Mutex;
+use quorate_model::GroupId;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -7,12 +10,14 @@ use std::time::{Duration, Instant};
 pub struct Readiness {
     started: Instant,
     caught_up: AtomicBool,
+    /// The groups that no node which answers leads, and since when.
+    unled: Mutex<BTreeMap<GroupId, Instant>>,
 }
 
 impl Readiness {
     /// Of a node that starts now.
     pub fn new() -> Readiness {
-        Readiness { started: Instant::now(), caught_up: AtomicBool::new(false) }
+        Readiness { started: Instant::now(), caught_up: AtomicBool::new(false), unled: Mutex::default() }
     }
     /// For how long it has run.
     pub fn up(&self) -> Duration {
@@ -25,5 +30,18 @@ impl Readiness {
     /// Notes that it has them now.
     pub fn note_caught_up(&self) {
         self.caught_up.store(true, Ordering::Release);
+    }
+    /// Notes which of all groups some node leads.
+    pub fn note_led(&self, all: impl Iterator<Item = GroupId>, led: &BTreeSet<GroupId>) {
+        let now = Instant::now();
+        let mut unled = self.unled.lock();
+        let since = |group: GroupId| (group, unled.get(&group).copied().unwrap_or(now));
+        let still = all.filter(|group| !led.contains(group)).map(since).collect();
+        *unled = still;
+    }
+    /// The groups that no node which answers has led for so long.
+    pub fn unled_for(&self, long: Duration) -> Vec<GroupId> {
+        let unled = self.unled.lock();
+        unled.iter().filter(|(_, since)| since.elapsed() >= long).map(|(group, _)| *group).collect()
     }
 }

@@ -1,4 +1,4 @@
-//! Which other nodes have no room on their disks? Whoever leads a group asks before its majority has none left, and
+//! Which other nodes have no room on their disks, and which groups do they lead? Whoever leads a group asks before its majority has no room left, and
 //! hears soon that it has some again, whatever else is to be done in the background.
 
 use crate::context::NodeContext;
@@ -13,7 +13,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Looks until the task is aborted.
 pub async fn run(context: Arc<NodeContext>) {
     loop {
-        membership::look_at_disks(&context).await;
+        membership::look_at_others(&context).await;
         tokio::time::sleep(INTERVAL).await;
     }
 }
@@ -21,7 +21,7 @@ pub async fn run(context: Arc<NodeContext>) {
 /// Looks at once while this node has no room itself: whether others are better off is asked before anything is given to them.
 pub async fn look_if_full(context: &NodeContext) {
     if context.disk().admit(Purpose::Add).is_err() {
-        membership::look_at_disks(context).await;
+        membership::look_at_others(context).await;
     }
 }
 

@@ -8,6 +8,7 @@ use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::groups::Group;
+use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
 use crate::write::announcements::announce;
@@ -28,6 +29,8 @@ const DISK_ROUNDS: u64 = 12;
 const STRAY_ROUNDS: u64 = 12;
 /// After this time whoever began something has ended it or is gone: four times as long as a write may take.
 const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
+/// After this time it is asked whether anybody is still at it.
+const ORPHANED: Duration = Duration::from_secs(10);
 /// How long the meta group may take to say how far it is.
 const BARRIER: Duration = Duration::from_secs(5);
 
@@ -83,7 +86,11 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
         let remove = MetaCommand::RemoveEndedKeys;
         context.proposer().propose_meta(remove, Purpose::Remove, write_deadline()).await?;
     }
-    for incarnation in ages.abandoned(&meta) {
+    let oldest = match ages.is_any_reserved_for(ORPHANED) {
+        true => membership::oldest_operation(context).await,
+        false => None,
+    };
+    for incarnation in ages.abandoned(&meta, oldest) {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
@@ -124,10 +131,21 @@ impl Ages {
             self.unannounced.entry((subject, revision)).or_insert(since);
         }
     }
-    /// Copies whose caller cannot be at work any more.
-    fn abandoned(&self, meta: &MetaState) -> Vec<Incarnation> {
-        let is_old = |it: &&Incarnation| self.reserved.get(it).is_some_and(|at| at.elapsed() >= CALLER_GONE);
-        meta.reserved.keys().filter(is_old).copied().collect()
+    /// Whether something has been reserved for so long.
+    fn is_any_reserved_for(&self, long: Duration) -> bool {
+        self.reserved.values().any(|at| at.elapsed() >= long)
+    }
+    /// Copies whose caller cannot be at work any more: for long enough, or since `oldest`, for which some operation has been under
+    /// way on any node, is less by more than rounding and the time that asking took.
+    fn abandoned(&self, meta: &MetaState, oldest: Option<Duration>) -> Vec<Incarnation> {
+        let is_orphaned = |age: Duration| {
+            age >= ORPHANED && oldest.is_some_and(|oldest| oldest + Duration::from_secs(4) < age)
+        };
+        let is_over = |it: &&Incarnation| {
+            let age = self.reserved.get(it).map(Instant::elapsed);
+            age.is_some_and(|age| age >= CALLER_GONE || is_orphaned(age))
+        };
+        meta.reserved.keys().filter(is_over).copied().collect()
     }
     /// What nobody is announcing: on a node that is alone the lock says so.
     fn unannounced(&self, meta: &MetaState) -> Vec<(Subject, u64)> {
@@ -223,4 +241,33 @@ async fn known(context: &NodeContext) -> Result<(u64, BTreeSet<Incarnation>)> {
     let named = meta.catalogue.iter().map(|(_, row)| row.incarnation);
     let others = meta.reserved.keys().chain(meta.tombstoned.keys()).copied();
     Ok((log_index, named.chain(others).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_copy_is_given_up_when_nobody_can_be_at_it() {
+        let mut meta = MetaState::default();
+        meta.reserved.insert(7, GroupId(1));
+        let seconds = Duration::from_secs;
+        let given_up = |age: Duration, oldest: Option<Duration>| {
+            let mut ages = Ages::default();
+            ages.reserved.insert(7, Instant::now().checked_sub(age).expect("the machine runs for longer"));
+            !ages.abandoned(&meta, oldest).is_empty()
+        };
+        for (age_s, oldest_s, expected) in [
+            (20, None, false),
+            (20, Some(0), true),
+            (20, Some(15), true),
+            (20, Some(17), false),
+            (20, Some(50), false),
+            (9, Some(0), false),
+            (101, None, true),
+            (101, Some(101), true),
+        ] {
+            assert_eq!(given_up(seconds(age_s), oldest_s.map(seconds)), expected, "{age_s} {oldest_s:?}");
+        }
+    }
 }

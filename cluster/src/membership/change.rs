@@ -66,8 +66,8 @@ pub(super) fn check_removal(meta: &MetaState, seen: &Overview, node: &str, force
     check_not_last(meta, id, row, "removed")?;
     match force {
         Force::No => {
-            check_dispensable(seen, &row.name)?;
             check_gone(seen, &row.name)?;
+            check_dispensable(seen, &row.name)?;
         }
         Force::Yes => check_majority(seen, &row.name)?,
     }
@@ -230,8 +230,8 @@ pub(super) fn check_gone(seen: &Overview, name: &str) -> Result<()> {
     }
 }
 
-/// Whether the groups that a node votes in go on without it, which ceases to take part at once: the others that vote and answer have
-/// to be a majority. One that does not answer is missed already.
+/// Whether the groups that a node votes in go on without it, which ceases to take part for good: the others that vote and answer have
+/// to be a majority. Otherwise nobody could take note that it is gone, and it would be refused when it comes back.
 pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
     let goes_on = |group: &&GroupView| {
         let answering = group.voters.iter().filter(|voter| *voter != name && is_reachable(seen, voter));
@@ -240,7 +240,11 @@ pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
     let votes = |group: &&GroupView| group.voters.iter().any(|voter| voter == name);
     let Some(group) = seen.groups.iter().filter(votes).find(|group| !goes_on(group)) else { return Ok(()) };
     if !is_reachable(seen, name) {
-        return Ok(());
+        return Err(Error::invalid(format!(
+            "{name} cannot be removed, not by force either: group {} has no majority without it, and never would again. Start it; \
+             if its disk is lost for good, stop the others and let them go on without it by quorate cluster recover",
+            group.id
+        )));
     }
     let silent: Vec<&str> =
         group.voters.iter().map(String::as_str).filter(|it| !is_reachable(seen, it)).collect();
@@ -269,7 +273,8 @@ fn check_led<'g>(held: impl Iterator<Item = &'g GroupView>, name: &str) -> Resul
     match unled.is_empty() {
         true => Ok(()),
         false => Err(Error::invalid(format!(
-            "{name} is a member of groups without a leader ({}): start what is missing of them first, or force the change",
+            "{name} is a member of groups without a leader ({}): start what is missing of them first, or go on without what is \
+             lost for good by quorate cluster recover",
             unled.join(", ")
         ))),
     }

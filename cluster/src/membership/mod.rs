@@ -39,16 +39,29 @@ pub async fn overview(context: &NodeContext) -> Overview {
     overview::assemble(&meta, context.self_id(), &reports, &peers)
 }
 
-/// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one. Takes as
-/// long as the slowest, at most some 2 s.
-pub async fn look_at_disks(context: &NodeContext) {
+/// Asks the other nodes whether their disks are too full for another write, and notes it for the writes of this one; likewise which
+/// groups have a leader. Takes as long as the slowest, at most some 2 s.
+pub async fn look_at_others(context: &NodeContext) {
     let meta = context.meta();
     let reports = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in).await;
+    let leads = |it: &&ReplicaReport| it.role == MemberRole::Leader;
+    let led_elsewhere = reports.values().flatten().flat_map(|report| report.replicas.iter().filter(leads));
+    let led_here = context.groups().all().into_iter().filter(|group| group.is_led_here());
+    let led = led_elsewhere.map(|it| it.group).chain(led_here.map(|group| group.id)).collect();
+    context.readiness().note_led(meta.placement.keys().copied(), &led);
     let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
         let report = report.ok().filter(|report| report.has_full_disk)?;
         Some((id, FullDisk { name: name_of(&meta, id), is_to_the_brim: report.is_full_to_the_brim }))
     };
     context.disk().note_full_elsewhere(reports.into_iter().filter_map(is_full).collect());
+}
+
+/// For how long some operation of an index has been under way on any node; `None` when not every node says so.
+pub async fn oldest_operation(context: &NodeContext) -> Option<Duration> {
+    let asked = ask_each(context, others(context, None), &PeerRequest::Status, ANSWER, report_in).await;
+    let said = asked.into_values().map(|report| report.ok()?.oldest_operation_s.map(Duration::from_secs));
+    said.chain([Some(context.operations().oldest())])
+        .try_fold(Duration::ZERO, |oldest, it| Some(oldest.max(it?)))
 }
 
 /// What each node says of itself, or why it says nothing.

@@ -74,8 +74,8 @@ pub(super) fn replacing(
         && let Some(claim) = claim_on(seen, old_row)?
     {
         if force == Force::No {
-            check_copies(seen, &old_row.name, "replaced")?;
             check_gone(seen, &old_row.name)?;
+            check_copies(seen, &old_row.name, "replaced")?;
         }
         return Ok(Replacing::Claimed(claim));
     }
@@ -85,8 +85,8 @@ pub(super) fn replacing(
     };
     check_successor(seen, (old_id, old_row), (new_id, new_row))?;
     if force == Force::No {
-        check_dispensable(seen, &old_row.name)?;
         check_gone(seen, &old_row.name)?;
+        check_dispensable(seen, &old_row.name)?;
     }
     let places = replaced(meta, old_id, new_id);
     let places = places.into_iter().map(|(group, nodes)| MetaCommand::Place { group, nodes });

@@ -55,6 +55,8 @@ pub struct NodeReport {
     pub silent_s: BTreeMap<NodeId, u64>,
     /// Nodes with empty folders that want the places of others.
     pub claims: Vec<Claim>,
+    /// Seconds for which the oldest operation of an index has been under way there. Nodes of earlier programs do not say it.
+    pub oldest_operation_s: Option<u64>,
     /// How its actors are, those of consensus apart: earlier programs do not know of that kind and would not read the rest.
     pub actors: Vec<ActorReport>,
     /// How the consensus of each of its groups is.
@@ -212,6 +214,7 @@ pub async fn own(context: &NodeContext) -> NodeReport {
         replicas: context.groups().all().iter().map(|group| replica(context, group)).collect(),
         silent_s: silent_s(context),
         claims: context.claims().waiting(),
+        oldest_operation_s: Some(context.operations().oldest().as_secs()),
         actors: context.actor_reports(),
         consensus: context.consensus_reports(),
     }

@@ -112,6 +112,7 @@ impl MetaState {
         replaces: u64,
         overlap_ms: u64,
     ) -> Vec<RowChange> {
+        let ends_all = self.level() >= level::OVERLAP_OF_ALL;
         let Some(installation) = &mut self.installation else { return vec![] };
         if self.key_history.revision != replaces || installation.admin_key == admin_key {
             return vec![];
@@ -121,7 +122,12 @@ impl MetaState {
         let history = Arc::make_mut(&mut self.key_history);
         history.revision = at.log_index;
         history.retired.retain(|key| key.digest != admin_key && key.digest != digest);
-        history.retired.push(RetiredKey { digest, until_ms: at.time_ms.saturating_add(overlap_ms) });
+        let until_ms = at.time_ms.saturating_add(overlap_ms);
+        if ends_all {
+            // a key that leaked may have been replaced before, with more patience
+            history.retired.iter_mut().for_each(|key| key.until_ms = key.until_ms.min(until_ms));
+        }
+        history.retired.push(RetiredKey { digest, until_ms });
         if history.retired.len() > RETIRED_MAX {
             history.retired.remove(0);
         }

@@ -91,9 +91,13 @@ pub async fn indices(context: &NodeContext, names: &[IndexName]) -> Result<Vec<I
     let answers: Vec<_> = stream::iter(asked).buffer_unordered(AT_ONCE).try_collect().await?;
     let figures: BTreeMap<Incarnation, IndexStats> = answers.into_iter().flatten().collect();
     let info = |(name, row, shown, others): Row| {
+        let of = |incarnation: Incarnation| figures.get(&incarnation).copied().unwrap_or_default();
+        let updated_ms = others.iter().map(|(other, _)| of(other.incarnation).updated_ms).max();
         let mut info = index_info(&figures, name, &row, shown);
+        // texts of one length, in the order of their times
+        info.updated_at = info.updated_at.max(updated_ms.map(rfc3339).unwrap_or_default());
         for (other, shown) in &others {
-            let stats = figures.get(&other.incarnation).copied().unwrap_or_default();
+            let stats = of(other.incarnation);
             info.entries += records(&figures, &stats, *shown);
             info.data_size += stats.data_bytes;
             info.file_size += stats.file_bytes;

@@ -68,6 +68,8 @@ pub fn of(context: &NodeContext) -> Health {
         health.reads.push(reason.clone());
         health.writes.push(reason);
     }
+    let unled = context.readiness().unled_for(SILENCE).into_iter();
+    health.warnings.extend(named(unled, "without a leader on any node that answers"));
     health.warnings.extend(apart(context, &meta));
     for finding in context.integrity().findings() {
         health.warnings.push(format!("group {}: {}", finding.group, finding.what));
@@ -169,9 +171,11 @@ impl Groups<'_> {
             || self.context.groups().get(group).as_ref().is_some_and(votes)
     }
     fn against_writes(&self, local: &[std::sync::Arc<Group>]) -> Vec<String> {
+        // who only follows never campaigns, and goes on to name a leader that is gone
         let has_leader = |group: &Group| {
             let status = group.status();
-            status.role == Role::Leader || status.leader.is_some()
+            let is_heard = |leader: u64| self.reachable.contains(&NodeId(leader));
+            status.role == Role::Leader || status.leader.is_some_and(is_heard)
         };
         let without = local.iter().filter(|group| !has_leader(group)).map(|group| group.id);
         let mut reasons: Vec<String> = named(without, "without a leader").into_iter().collect();

@@ -140,17 +140,22 @@ fn split(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     })
 }
 
-/// Whether some beginning of `word` differs from `asked` in at most `typos` letters put in, left out or changed.
+/// Whether some beginning of `word` differs from `asked` in at most `typos` letters put in, left out, changed or swapped with the next.
 fn nearly_begins(asked: &[u8], word: &[u8], typos: usize) -> bool {
     let word = &word[..word.len().min(asked.len() + typos)];
     let mut row: Vec<usize> = (0..=word.len()).collect();
+    let (mut before, mut two_before) = (row.clone(), row.clone());
     for (number, letter) in asked.iter().enumerate() {
-        let mut diagonal = row[0];
+        std::mem::swap(&mut two_before, &mut before);
+        before.clone_from(&row);
         row[0] = number + 1;
         for (at, other) in word.iter().enumerate() {
-            let changed = diagonal + usize::from(letter != other);
-            diagonal = row[at + 1];
-            row[at + 1] = changed.min(row[at] + 1).min(row[at + 1] + 1);
+            let changed = before[at] + usize::from(letter != other);
+            let mut least = changed.min(row[at] + 1).min(before[at + 1] + 1);
+            if number > 0 && at > 0 && asked[number - 1] == *other && word[at - 1] == *letter {
+                least = least.min(two_before[at - 1] + 1);
+            }
+            row[at + 1] = least;
         }
         if row.iter().all(|&distance| distance > typos) {
             return false;
@@ -215,6 +220,10 @@ mod tests {
             ("abcdefgh", "abxdexgh", 2, true),
             ("abcdefgh", "abxdexgh", 1, false),
             ("zzzz", "jane", 1, false),
+            ("alcie", "alice", 1, true),
+            ("amrtin", "martin", 1, true),
+            ("amrtni", "martin", 1, false),
+            ("amrtni", "martin", 2, true),
         ] {
             assert_eq!(nearly_begins(asked.as_bytes(), word.as_bytes(), typos), expected, "{asked} {word}");
         }

@@ -87,7 +87,7 @@ pub async fn move_index(
     source: &IndexName,
     destination: &IndexName,
 ) -> Result<Accepted> {
-    let deadline = write_deadline();
+    let (deadline, _operating) = (write_deadline(), context.operations().begin());
     look_again(context, source, destination).await;
     let still_to_come = until_all_shown(context, source, destination).await?;
     let announcing = context.janitor().announcing().await;
@@ -170,6 +170,7 @@ pub async fn copy_index(
         let nothing = IndexCommand::Records { index: row.incarnation, ops: vec![] };
         return context.proposer().propose_index(row.group, nothing, Purpose::Add, deadline).await;
     }
+    let _operating = context.operations().begin();
     look_again(context, source, destination).await;
     if let Some(row) = row_of(context, source) {
         check_files(context, source, &row)?;

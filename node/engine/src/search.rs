@@ -83,10 +83,10 @@ pub fn search(
     let matched = std::mem::take(&mut found.matched);
     let mut grouping_clock = Clock::new(&limits.deadline);
     let all_hits = second_order.map(|order| {
-        let all = count(view, &found, grouping, &mut grouping_clock);
+        let all = count(view, &found, &matched, grouping, &promotion, &mut grouping_clock);
         order.apply(view, &plan.layout, &params, &mut found.entries, &limits.deadline);
         found.count = found.entries.len() as u64;
-        all + if promotion.is_empty() { 0 } else { promotion.beside(&matched) }
+        all
     });
     // what a second order has cut away counts again when it is promoted
     let sorted = (all_hits.is_some() && !promotion.is_empty()).then(|| sets_of(view, &found.entries));
@@ -156,11 +156,23 @@ pub(crate) fn grouping<'a>(settings: &'a Settings, params: &Effective) -> Option
     let most = params.distinct;
     (most > 0).then_some((attribute, usize::from(most)))
 }
-/// How many hits there are, with distinct how many groups.
-fn count(view: &ShardView, found: &QueryMatches, grouping: Option<(&str, usize)>, clock: &mut Clock) -> u64 {
-    grouping.map_or(found.count, |(attribute, most)| {
-        distinct::groups(view, &found.entries, attribute, most, clock).len() as u64
-    })
+/// How many hits there are with those that are promoted, with distinct how many groups.
+fn count(
+    view: &ShardView,
+    found: &QueryMatches,
+    matched: &[Vec<u64>],
+    grouping: Option<(&str, usize)>,
+    promotion: &Promotion,
+    clock: &mut Clock,
+) -> u64 {
+    match grouping {
+        Some((attribute, most)) => {
+            let entries = promotion.before(&found.entries);
+            distinct::groups(view, &entries, attribute, most, clock).len() as u64
+        }
+        None if promotion.is_empty() => found.count,
+        None => found.count + promotion.beside(matched),
+    }
 }
 /// Whether hits with more typos than the best are left out (C§4.5).
 pub(crate) fn is_cut_by_typos(params: &Effective) -> bool {

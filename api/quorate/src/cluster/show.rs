@@ -2,6 +2,7 @@
 
 use super::table::{Align, Table, bytes, duration};
 use quorate_cluster::membership::{ActorReport, GroupView, NodeView, Overview};
+use std::collections::BTreeMap;
 
 /// Lines about what waits at most.
 const WAITS_SHOWN: usize = 20;
@@ -19,6 +20,12 @@ pub fn status(overview: &Overview) -> String {
         overview.answered_by
     );
     text.push_str(&levels(overview));
+    if !overview.nodes.iter().any(|node| node.name == overview.answered_by) {
+        text.push_str(&format!(
+            "{} was removed from the installation and hears nothing of it: ask another node\n",
+            overview.answered_by
+        ));
+    }
     text.push('\n');
     text.push_str(&nodes(&overview.nodes));
     text.push('\n');
@@ -171,6 +178,12 @@ fn waits(overview: &Overview) -> String {
             text.push_str(&format!("  and {} more\n", overview.waits.len() - WAITS_SHOWN));
         }
     }
+    for (node, count) in only_voters(&overview.groups) {
+        let of = if count == 1 { "1 group".to_owned() } else { format!("{count} groups") };
+        text.push_str(&format!(
+            "  {node} alone votes in {of}: they stop without it, and only its disk may have the last writes\n"
+        ));
+    }
     // a node that takes no writes may hold all that it should
     for node in &overview.nodes {
         for reason in node.reads.iter().chain(&node.writes) {
@@ -183,6 +196,17 @@ fn waits(overview: &Overview) -> String {
         }
     }
     text
+}
+
+/// The nodes that are the only voters of groups which others follow, and of how many.
+fn only_voters(groups: &[GroupView]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    for group in groups.iter().filter(|group| !group.learners.is_empty()) {
+        if let [only] = &group.voters[..] {
+            *counts.entry(only.as_str()).or_default() += 1;
+        }
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -279,6 +303,13 @@ mod tests {
             assert!(text.contains(part), "{part} is missing:\n{text}");
         }
         assert!(!text.contains("apply 4"), "{text}");
+        let mut of_two = overview();
+        (of_two.groups[1].voters, of_two.groups[1].learners) = (vec!["n1".into()], vec!["n2".into()]);
+        let text = status(&of_two);
+        assert!(text.contains("n1 alone votes in 1 group: they stop"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
+        let removed = Overview { answered_by: "n9".into(), ..overview() };
+        assert!(status(&removed).contains("n9 was removed from the installation"));
         let settled = Overview { is_settled: true, ..overview() };
         assert!(status(&settled).ends_with("Everything is where it is wanted.\n"));
         let mut full = settled;

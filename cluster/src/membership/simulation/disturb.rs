@@ -175,7 +175,11 @@ impl World {
             Wish::Remove if self.is(Mutant::OverlooksWhoJustJoined) => self.newest(),
             _ => id,
         };
-        let (seen, name) = (self.overview(), self.nodes[&id].name.clone());
+        let (mut seen, name) = (self.overview(), self.nodes[&id].name.clone());
+        if self.mutant == Some(Mutant::ReplacesUnseen) && matches!(wish, Wish::Replace) {
+            // nobody says who votes where
+            seen.groups.clear();
+        }
         let is_up = self.nodes[&id].is_up;
         let was_allowed = |seen: &Overview| check_removal(&self.meta, seen, &name, Force::No).is_ok();
         let seen = match (self.mutant, wish) {

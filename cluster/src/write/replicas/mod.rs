@@ -124,6 +124,7 @@ pub async fn link(
     wanted: &[Link],
     deadline: Instant,
 ) -> Result<(Incarnation, Announcement)> {
+    let _operating = context.operations().begin();
     for _ in 0..ATTEMPTS {
         let meta = context.meta();
         check(&meta, name, wanted)?;

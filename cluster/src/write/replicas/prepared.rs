@@ -8,6 +8,7 @@ use super::announcement_of;
 use crate::clock::write_deadline;
 use crate::command::{MetaCommand, Moved};
 use crate::context::NodeContext;
+use crate::context::silence;
 use crate::disk::Purpose;
 use crate::meta::{Link, MetaState};
 use crate::read::index_config::{self, IndexConfig};
@@ -72,7 +73,7 @@ impl Prepared {
 }
 
 /// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their partitions in the group of
-/// the partition that it will follow; all with the settings, synonyms and rules that the name has now.
+/// the partition that it will follow, except in clusters that are silent; all with the settings, synonyms and rules that the name has now.
 pub async fn prepare(
     context: &NodeContext,
     primary: &IndexName,
@@ -116,6 +117,10 @@ async fn prepare_one(
     let partitions = if meta.partitions_follow() { meta.other_partitions(primary) } else { vec![] };
     for followed in std::iter::once(primary).chain(&partitions) {
         let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
+        // a cluster that is away makes its part when it is back, as it does without this
+        if followed != primary && silence::is_out_of_reach(context, group) {
+            continue;
+        }
         let name = followed
             .partition()
             .1

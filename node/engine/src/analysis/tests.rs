@@ -139,6 +139,10 @@ fn camel_case_gives_the_whole_and_its_parts() {
         ("camelCaseWord end", "camelcaseword@0+3 camel@0 case@1 word@2 end@3"),
         ("HTTPServer", "httpserver@0"),
         ("aB", "ab@0+2 a@0 b@1"),
+        ("api.getUserName", "apigetusername@0+4 api@0 getusername@1+3 get@1 user@2 name@3"),
+        ("3.14Cafe", "314cafe@0+3 3@0 14cafe@1+2 14@1 cafe@2"),
+        ("helloBig.wOk", "hellobigwok@0+4 hellobig@0+2 hello@0 big@1 wok@2+2 w@2 ok@3"),
+        ("x.aB", "xab@0+2 a@0 b@1"),
     ];
     for (text, expected) in table {
         assert_eq!(

@@ -14,8 +14,8 @@ pub const TOKEN_CHARS_MAX: usize = 64;
 pub enum TokenKind {
     /// A word of the text.
     Word,
-    /// Words joined around `.`, `'`, `®` or `©` (C§6.3), or a camel-case word before its parts; it stands at the position
-    /// of the first of them and covers `span` positions.
+    /// Words joined around `.`, `'`, `®` or `©` (C§6.3), or a camel-case word before its parts, also inside such joined words; it
+    /// stands at the position of the first of them and covers `span` positions.
     Joined,
     /// One ideograph or kana, or a word of them where words are known (see [`super::segment`]).
     Ideograph,

@@ -18,14 +18,19 @@ struct Part {
     start: usize,
     /// Where it ends in the text.
     end: usize,
-    /// Whether the cut before it keeps both sides as words of their own, however short.
-    cut_keeps: Cut,
+    /// What it is cut off by.
+    cut: Cut,
 }
+/// Why a chain is cut, which says what becomes of both sides.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Cut {
+    /// A sign that joins: short sides are no words of their own.
     #[default]
-    DropsShort,
-    KeepsBoth,
+    Joint,
+    /// Such a sign after a digit: both sides are, however short.
+    JointAfterDigit,
+    /// A capital letter inside a word: both sides are, and so is the word.
+    Capital,
 }
 
 /// How the term of a placeholder starts: further from any word than typos reach.
@@ -154,7 +159,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             }
             Class::Joint if !self.chain.is_empty() && self.joins(&text[after..]) => {
                 let digit_before = self.chain.as_bytes().last().is_some_and(u8::is_ascii_digit);
-                self.cut(after, if digit_before { Cut::KeepsBoth } else { Cut::DropsShort });
+                self.cut(after, if digit_before { Cut::JointAfterDigit } else { Cut::Joint });
             }
             Class::Joint | Class::Gap => self.finish(text),
         }
@@ -170,7 +175,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
 
     fn letter(&mut self, c: char, at: usize, text: &str) -> usize {
         if self.options.camel_case && c.is_uppercase() && self.lower_before && !self.chain.is_empty() {
-            self.cut(at, Cut::KeepsBoth);
+            self.cut(at, Cut::Capital);
         }
         self.open(at);
         let mut end = at + c.len_utf8();
@@ -191,15 +196,15 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
     }
     fn open(&mut self, at: usize) {
         if self.chain.is_empty() {
-            self.part = Part { from: 0, start: at, end: at, cut_keeps: Cut::DropsShort };
+            self.part = Part { from: 0, start: at, end: at, cut: Cut::Joint };
         }
     }
 
     /// Ends a part of the chain; the next one starts at `next` in the text.
-    fn cut(&mut self, next: usize, cut_keeps: Cut) {
+    fn cut(&mut self, next: usize, cut: Cut) {
         let done = Part { end: self.end, ..self.part };
         self.parts.push(done);
-        self.part = Part { from: self.chain.len(), start: next, end: next, cut_keeps };
+        self.part = Part { from: self.chain.len(), start: next, end: next, cut };
     }
 
     /// Emits the text at `start..end` as one word, folded or, when nothing is left of it, as it is.
@@ -320,24 +325,39 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
         }
     }
 
+    /// Emits the whole chain, then each word between its joints, and inside of it what capital letters part.
     fn finish_joined(&mut self, chain: &str) {
         let last = Part { end: self.end, ..self.part };
         self.parts.push(last);
         let parts = std::mem::take(&mut self.parts);
-        let text_of =
-            |i: usize| &chain[parts[i].from..parts.get(i + 1).map_or(chain.len(), |next| next.from)];
-        let keeps = |i: usize| {
-            text_of(i).chars().count() >= 3
-                || parts[i].cut_keeps == Cut::KeepsBoth
-                || parts.get(i + 1).is_some_and(|next| next.cut_keeps == Cut::KeepsBoth)
+        let text_of = |from: usize, to: usize| {
+            &chain[parts[from].from..parts.get(to).map_or(chain.len(), |next| next.from)]
         };
-        let kept = (0..parts.len()).filter(|&i| keeps(i)).count() as u32;
+        let cut = |i: usize| parts.get(i).map(|part| part.cut);
+        let word_end =
+            |from: usize| (from + 1..).find(|&i| cut(i) != Some(Cut::Capital)).unwrap_or(parts.len());
+        let is_long = |from: usize, to: usize| {
+            text_of(from, to).chars().count() >= 3
+                || (from > 0 && cut(from) == Some(Cut::JointAfterDigit))
+                || cut(to) == Some(Cut::JointAfterDigit)
+        };
+        let words = || {
+            let next = |&(_, to): &(usize, usize)| (to < parts.len()).then(|| (to, word_end(to)));
+            let all = std::iter::successors(Some((0, word_end(0))), next);
+            // what capital letters part is kept, however short
+            all.filter(|&(from, to)| to - from > 1 || is_long(from, to))
+        };
+        let kept: u32 = words().map(|(from, to)| (to - from) as u32).sum();
         let (start, end, first) = (parts[0].start, self.end, self.position);
         let kind = if kept == 0 { TokenKind::Word } else { TokenKind::Joined };
         self.emit(chain, start, end, first, kept.max(1), kind);
-        for (i, part) in parts.iter().enumerate() {
-            if keeps(i) {
-                self.emit(text_of(i), part.start, part.end, self.position, 1, TokenKind::Word);
+        for (from, to) in words() {
+            if (from, to) != (0, parts.len()) && to - from > 1 && is_long(from, to) {
+                let (start, end, span) = (parts[from].start, parts[to - 1].end, (to - from) as u32);
+                self.emit(text_of(from, to), start, end, self.position, span, TokenKind::Joined);
+            }
+            for i in from..to {
+                self.emit(text_of(i, i + 1), parts[i].start, parts[i].end, self.position, 1, TokenKind::Word);
                 self.position += 1;
             }
         }

@@ -11,6 +11,7 @@ use crate::limits::SearchLimits;
 use crate::query::plan::unsearchable;
 use quorate_model::filter::AnyOf;
 use quorate_model::limits::FILTERS_MAX;
+use quorate_model::params::put_over;
 use quorate_model::results::RuleResults;
 use quorate_model::rule::AutomaticFilter;
 use quorate_model::{Atom, Filter, FilterAtom, ObjectId, Rule, SearchParams, Settings};
@@ -200,18 +201,19 @@ impl<'a> Kept<'a> {
         Effects { promoted, hidden: self.hidden, results }
     }
 }
-/// The parameters as written in the rules; of several that give the same one the best shows.
+/// The parameters as written in the rules; of several that give the same one the best shows, and all of filters.
 fn given_params(rules: &[&Rule]) -> Map<String, Value> {
     let mut all = Map::new();
     for rule in rules.iter().rev() {
         let document: Value = serde_json::from_str(&rule.document).unwrap_or_default();
         if let Some(Value::Object(params)) = document.pointer("/consequence/params") {
-            all.extend(params.clone());
+            put_over(&mut all, params);
         }
     }
     all
 }
-/// The filters on what placeholders found: a group for each value, or one for all values of a disjunctive facet.
+/// The filters on what placeholders found: a group for each value, or one for all values of a disjunctive facet. A value that was
+/// found twice counts once.
 fn automatic(asked: &RuleRequest<'_>, found: &Match, automatic: &[AutomaticFilter]) -> Filter {
     let mut filter = Filter::default();
     for AutomaticFilter { facet, score, disjunctive, negative } in automatic {
@@ -227,11 +229,21 @@ fn automatic(asked: &RuleRequest<'_>, found: &Match, automatic: &[AutomaticFilte
             // none of them: each excluded on its own
             (true, _) => filter.all.extend(values.flatten().map(|atom| AnyOf { any: vec![atom] })),
             (false, true) => {
-                let any: Vec<_> = values.flatten().collect();
+                let any = each_once(values.flatten().collect());
                 filter.all.extend((!any.is_empty()).then_some(AnyOf { any }));
             }
             (false, false) => filter.all.extend(values.map(|any| AnyOf { any })),
         }
     }
+    filter.all = each_once(filter.all);
     filter
+}
+fn each_once<T: PartialEq>(all: Vec<T>) -> Vec<T> {
+    let mut once = Vec::with_capacity(all.len());
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
 }

@@ -424,6 +424,16 @@ fn c10_4_parameters_and_filters() {
             json!({"query": "red"}),
             "p5 p0 p1 p2 p3 p4",
         ),
+        (
+            "optional, the same value twice",
+            contains(
+                "{facet:brand}",
+                json!({"params": {"query": "", "automaticOptionalFacetFilters": ["brand<score=3>"],
+                    "optionalFilters": ["brand:Samsung<score=4>"]}}),
+            ),
+            json!({"query": "red thing red", "sumOrFiltersScores": true}),
+            "p3 p5 p0 p1 p2 p4",
+        ),
         ("filters are added", always(json!({"filters": "n > 1"})), json!({"filters": "n < 4"}), "p2 p3"),
         ("over the request", always(json!({"hitsPerPage": 1})), json!({"hitsPerPage": 3}), "p0"),
         (

@@ -1,6 +1,7 @@
 //! Which places do promoted records take, and what else do promoted and hidden ones change? (C§10.5)
 
 use super::{ask, brands, hits, ids, index, params, run, shop};
+use quorate_engine::ranking::relevant::RelevantSort;
 use quorate_model::SearchParams;
 use quorate_model::params::Forced;
 use serde_json::{Value, json};
@@ -127,11 +128,20 @@ fn c10_5_promoted_records_stand_for_their_group() {
             "p4 p0",
             2,
         ),
+        // one that does not match, of a group that has a match
+        (promote(json!([{"objectID": "p1", "position": 0}])), json!({"distinct": 1, "query": "0"}), "p1", 1),
     ] {
         let mut rule = rule;
         rule["consequence"]["userData"] = json!(1);
-        let shard = index(settings.clone(), &brands(), std::slice::from_ref(&rule), &[]);
+        let mut shard = index(settings.clone(), &brands(), std::slice::from_ref(&rule), &[]);
         let results = ask(&shard, request.clone());
         assert_eq!((ids(&results).as_str(), results.nb_hits), (expected, count), "{rule} {request}");
+        // through a virtual replica that sorts as the index does
+        let keys = shard.configuration.settings().index.custom_ranking.clone();
+        let order = RelevantSort::new(shard.configuration.settings(), &keys);
+        shard.configuration.relevant_sort = Some(Arc::new(order));
+        let mut loose = request.clone();
+        loose["relevancyStrictness"] = json!(0);
+        assert_eq!(ask(&shard, loose).nb_hits, count, "sorted: {rule} {request}");
     }
 }

@@ -12,7 +12,7 @@ mod tests;
 
 pub use echo::{echo, echo_bytes, echo_pairs};
 pub use free::{check_free, check_free_pairs};
-pub use overlay::Forced;
+pub use overlay::{Forced, put_over};
 pub(crate) use parse::kept;
 pub use parse::{DELETE_BY_NAMES, given};
 

@@ -68,6 +68,40 @@ impl SearchParams {
     }
 }
 
+/// Parameters of filters as they are written: those of both must hold, or count.
+const ADDED: [&str; 7] = [
+    "filters",
+    "facetFilters",
+    "numericFilters",
+    "tagFilters",
+    "optionalFilters",
+    "automaticFacetFilters",
+    "automaticOptionalFacetFilters",
+];
+
+/// The same as [`SearchParams::overridden_by`] for parameters as they are written: members replace, filters are added.
+pub fn put_over(weaker: &mut Map<String, Value>, stronger: &Map<String, Value>) {
+    for (name, value) in stronger {
+        let value = match weaker.remove(name) {
+            Some(before) if ADDED.contains(&name.as_str()) => both(before, value.clone()),
+            Some(_) | None => value.clone(),
+        };
+        weaker.insert(name.clone(), value);
+    }
+}
+/// Two filters that must both hold.
+fn both(weaker: Value, stronger: Value) -> Value {
+    match (weaker, stronger) {
+        (Value::String(weaker), Value::String(stronger)) => format!("({weaker}) AND ({stronger})").into(),
+        (weaker, stronger) => {
+            let list = |value| if let Value::Array(list) = value { list } else { vec![value] };
+            let mut all = list(weaker);
+            all.extend(list(stronger));
+            Value::Array(all)
+        }
+    }
+}
+
 /// Puts `stronger` over `value`: objects member by member, everything else as a whole.
 fn merge(value: &mut Value, stronger: &Value) {
     match (value, stronger) {
