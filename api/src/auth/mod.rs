@@ -282,6 +282,17 @@ impl Caller {
             },
         }
     }
+    /// The user that the key acts for when a request names none; what a key says wins over what was signed with it.
+    pub fn user_token(&self) -> Option<&str> {
+        user_token(self.restrictions())
+    }
+    /// Whether the key shows less than all there is of an index that it may use.
+    pub fn is_shown_less(&self) -> bool {
+        let hides = |it: &Arc<Restrictions>| {
+            !it.overrides.is_empty() || it.filter().map_or(true, |filter| !filter.is_empty())
+        };
+        self.restrictions().iter().any(hides)
+    }
     /// What the key forces on searches, weakest first.
     pub fn restrictions(&self) -> &[Arc<Restrictions>] {
         match self {
@@ -289,6 +300,11 @@ impl Caller {
             Caller::Key { restrictions, .. } => restrictions,
         }
     }
+}
+
+/// The user that restrictions, the weakest first, name.
+fn user_token(restrictions: &[Arc<Restrictions>]) -> Option<&str> {
+    restrictions.iter().rev().find_map(|restrictions| restrictions.user_token.as_deref())
 }
 
 /// Whether an application id is the one of the installation. Errors: `Forbidden`.

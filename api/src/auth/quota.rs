@@ -20,7 +20,7 @@ pub fn limited(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<
     }
     let of_key: [u8; 32] = Sha256::digest(key.value.as_bytes()).into();
     let mut caller = Sha256::new_with_prefix(of_key);
-    match restrictions.iter().find_map(|restriction| restriction.user_token.as_deref()) {
+    match super::user_token(restrictions) {
         Some(user) => caller.update([&b"user"[..], user.as_bytes()].concat()),
         None => match origin.address {
             Some(address) => caller.update([&b"from"[..], &network_of(address).to_le_bytes()].concat()),

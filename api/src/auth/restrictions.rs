@@ -26,12 +26,12 @@ pub struct Restrictions {
     pub user_token: Option<String>,
     /// Search parameters that replace the caller's, by interface name.
     pub overrides: Map<String, Value>,
-    /// Filters that hold beside the caller's, or why they cannot be read.
+    /// Filters that hold beside the caller's, or why what is forced cannot be read.
     pub filter: Result<Filter>,
 }
 
 /// The parameters that are ANDed instead of replaced.
-const CONJOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
+pub const CONJOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
 
 impl Restrictions {
     /// Reads URL-encoded parameters. Never fails: parameters that make no sense refuse searches later, not here.
@@ -54,6 +54,11 @@ impl Restrictions {
                 "referers" => found.referers = list(&value),
                 "restrictSources" => found.sources = Some(list(&value)),
                 "userToken" => found.user_token = Some(value.into_owned()),
+                // a text of parameters would have to be read before it forces anything
+                "params" => {
+                    let text = "params cannot be forced: give what it holds as parameters of their own";
+                    found.filter = Err(Error::invalid(text));
+                }
                 name if CONJOINED.contains(&name) => {
                     filters.insert(name.to_owned(), Value::String(value.into_owned()));
                 }
@@ -64,8 +69,14 @@ impl Restrictions {
                 }
             }
         }
-        if !filters.is_empty() {
+        if !filters.is_empty() && found.filter.is_ok() {
             found.filter = SearchParams::from_json(&filters).map(|params| params.filter);
+        }
+        // a restriction that is mistyped must be none for no call, reads by id included
+        if found.filter.is_ok()
+            && let Err(error) = SearchParams::from_json(&found.overrides)
+        {
+            found.filter = Err(error);
         }
         // replaced by other characters they would select something else
         if percent_decode_str(text).decode_utf8().is_err() {
@@ -155,6 +166,9 @@ mod tests {
         assert_eq!(found.user_token.as_deref(), Some("u"));
         assert!(!found.filter.unwrap().is_empty());
         assert!(Restrictions::parse("filters=a%3A%3A(").filter.is_err());
+        for wrong in ["params=filters%3Da%3Ab", "filter=a%3Ab", "attributesToRetreive=a", "hitsPerPage=x"] {
+            assert!(Restrictions::parse(wrong).filter.is_err(), "{wrong}");
+        }
         assert!(
             Restrictions::parse("filters=%ff").filter.is_err()
                 && Restrictions::parse("query=%ff").filter.is_err()

@@ -1,8 +1,12 @@
 //! How are many records removed at once (C§3.5)?
 
+use crate::auth::Caller;
+use crate::auth::restrictions::CONJOINED;
 use crate::call::Call;
 use crate::reply::Reply;
+use crate::search::forced_filter;
 use quorate_cluster::CallerOp;
+use quorate_model::params::given;
 use quorate_model::settings::table::lookup;
 use quorate_model::{RecordOp, Result, SearchParams};
 use quorate_wire::writes::{Stamps, receipt_body};
@@ -10,17 +14,44 @@ use serde_json::{Map, Value};
 
 /// `POST /1/indexes/{indexName}/deleteByQuery`: every record that passes the filters.
 pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
-    let params = selection(call.object().await?)?;
+    let params = selection(call.object().await?, &call.caller)?;
     let op = CallerOp::Ready(RecordOp::DeleteBy { params });
     let receipt = call.write(&call.index_name()?, vec![op]).await?;
     Ok(Reply::ok(receipt_body(receipt.task_id, &receipt.updated_at, Stamps::DeletedAndUpdated, None)))
 }
 
-/// The checked members as the log carries them; nothing of the call itself (a key in the body) goes along.
-fn selection(mut members: Map<String, Value>) -> Result<Vec<u8>> {
-    SearchParams::from_delete_by(&members)?;
+/// The checked members as the log carries them, with the filters and places that the key forces; nothing of the call itself (a key in the
+/// body) goes along.
+fn selection(mut members: Map<String, Value>, caller: &Caller) -> Result<Vec<u8>> {
+    let asked = SearchParams::from_delete_by(&members)?;
+    if caller.is_shown_less() {
+        members = under_key(given(members)?, asked, caller)?;
+    }
     members.retain(|name, value| !value.is_null() && (name == "params" || lookup(name).is_some()));
     Ok(Value::Object(members).to_string().into_bytes())
+}
+/// What of `asked` the key shows; `members` are the same as they were given.
+fn under_key(
+    mut members: Map<String, Value>,
+    asked: SearchParams,
+    caller: &Caller,
+) -> Result<Map<String, Value>> {
+    const PLACES: [&str; 4] = ["aroundLatLng", "aroundRadius", "insideBoundingBox", "insidePolygon"];
+    let filter = asked.filter.and(forced_filter(caller)?);
+    let overrides = caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
+    let places: Vec<_> = overrides.filter(|(name, _)| PLACES.contains(&name.as_str())).collect();
+    if places.iter().any(|(name, _)| *name != "aroundRadius") {
+        members.retain(|name, _| !PLACES.contains(&name.as_str()));
+    }
+    members.extend(places.into_iter().map(|(name, value)| (name.clone(), value.clone())));
+    for name in CONJOINED {
+        members.remove(name);
+    }
+    if !filter.is_empty() {
+        members.insert("filters".to_owned(), filter.to_string().into());
+    }
+    SearchParams::from_delete_by(&members)?;
+    Ok(members)
 }
 
 /// `POST /1/indexes/{indexName}/clear`: every record; settings stay.
@@ -38,7 +69,9 @@ mod tests {
     #[track_caller]
     fn check(body: Value, expected: Option<Value>) {
         let Value::Object(members) = body.clone() else { unreachable!("an object was written") };
-        let found = selection(members).ok().map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap());
+        let found = selection(members, &Caller::Admin)
+            .ok()
+            .map(|bytes| serde_json::from_slice::<Value>(&bytes).unwrap());
         assert_eq!(found, expected, "{body}");
     }
 

@@ -78,15 +78,19 @@ fn without_effect(params: &SearchParams, located: Option<&'static str>) -> Optio
 /// Puts the caller's place in as the centre where it is asked for and none is given (C§4.7).
 fn locate(call: &Call<'_>, params: &mut SearchParams) -> Option<&'static str> {
     let is_wanted = params.other.get("aroundLatLngViaIP") == Some(&Value::Bool(true));
-    let has_place = params.around_lat_lng.is_some()
-        || params.inside_bounding_box.is_some()
-        || params.inside_polygon.is_some();
-    if !is_wanted || has_place {
+    if !is_wanted || params.has_place() {
         return None;
     }
     let Some(locations) = call.state.locations() else { return Some(NO_LOCATIONS) };
     params.around_lat_lng = call.address.and_then(|address| locations.place_of(address));
     params.around_lat_lng.is_none().then_some(NO_LOCATION)
+}
+/// Whether the key forces the place of the caller, in front of all others.
+fn forces_own_place(params: &SearchParams) -> bool {
+    let forced = params.forced.as_ref().map(|forced| &forced.params);
+    forced.is_some_and(|forced| {
+        forced.other.get("aroundLatLngViaIP") == Some(&Value::Bool(true)) && !forced.has_place()
+    })
 }
 
 impl SearchRequest {
@@ -101,11 +105,18 @@ impl SearchRequest {
 
     fn new(call: &Call<'_>, Read { mut params, echo, explained }: Read) -> Result<Self> {
         let counted = counted::Counting::of(&params);
+        params = forced(&call.caller, params, user_token(call).as_deref())?;
+        let is_own_place = forces_own_place(&params);
+        if is_own_place {
+            params.take_places(&SearchParams::default());
+        }
         let located = locate(call, &mut params);
+        if let Some(forced) = params.forced.as_mut().filter(|_| is_own_place) {
+            Arc::make_mut(forced).params.around_lat_lng = params.around_lat_lng;
+        }
         let message = without_effect(&params, located);
         // nothing else looks at what is kept without effect, and there are copies of the parameters wherever a search goes
         params.other.retain(|_, value| !value.is_object() && !value.is_array());
-        let mut params = forced(&call.caller, params, user_token(call).as_deref())?;
         let counted = counted.map(|counted| counted.by(params.user_token.as_deref()));
         if let Some(user) = call.user()? {
             show_to(&user, &mut params);
@@ -123,6 +134,9 @@ fn show_to(user: &UserId, params: &mut SearchParams) {
     params.forced = Some(Arc::new(forced));
 }
 
+/// Parameters of places: each kind would win over another one.
+const PLACES: [&str; 4] = ["aroundLatLng", "aroundLatLngViaIP", "insideBoundingBox", "insidePolygon"];
+
 /// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3). All of them
 /// are kept apart, too: rules do not override them.
 fn forced(
@@ -136,16 +150,22 @@ fn forced(
     if caller.restrictions().is_empty() {
         return Ok(params);
     }
+    if params.user_token.is_none() {
+        params.user_token = caller.user_token().map(str::to_owned);
+    }
     let mut overrides = Map::new();
     let mut forced = Forced { filter: forced_filter(caller)?, ..Forced::default() };
     for restrictions in caller.restrictions() {
-        if params.user_token.is_none() {
-            params.user_token.clone_from(&restrictions.user_token);
-        }
         let own = &restrictions.overrides;
         if own.contains_key("hitsPerPage") && !own.contains_key("length") && !own.contains_key("offset") {
             // the cap of a parent key holds over pages that the derived key asks for
             overrides.retain(|name, _| name != "length" && name != "offset");
+        }
+        if own.contains_key("query") && !own.contains_key("similarQuery") {
+            overrides.remove("similarQuery");
+        }
+        if own.keys().any(|name| PLACES.contains(&name.as_str())) {
+            overrides.retain(|name, _| !PLACES.contains(&name.as_str()));
         }
         let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
         overrides.extend(known.map(|(name, value)| (name.clone(), value.clone())));
@@ -153,7 +173,7 @@ fn forced(
     params.filter = std::mem::take(&mut params.filter).and(forced.filter.clone());
     forced.params = SearchParams::from_json(&overrides)?;
     params.forced = Some(Arc::new(forced));
-    params.keep_forced_pages();
+    params.keep_forced();
     Ok(params)
 }
 

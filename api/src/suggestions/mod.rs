@@ -6,7 +6,7 @@ use crate::reply::{Content, Reply};
 use actix_web::http::header;
 use quorate_cluster::meta::SuggestionsRow;
 use quorate_cluster::rfc3339;
-use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig};
+use quorate_model::{Acl, Error, ErrorKind, IndexName, Result, SuggestionConfig};
 use quorate_wire::schema::{SuggestionsChanged, SuggestionsStatus, bytes};
 use quorate_wire::suggestions::{asked_body, config_body, configs_body, log_array};
 
@@ -104,7 +104,26 @@ async fn read(call: &Call<'_>, named: Option<IndexName>) -> Result<SuggestionCon
     let config = parse::away(&call.body, read).await?;
     check_index(call, &config.index_name)?;
     config.reads().try_for_each(|index| check_index(call, index))?;
+    if call.caller.is_shown_less() {
+        let text = "This API key forces parameters: suggestions would be made of what it does not show";
+        return Err(not_allowed(Error::forbidden(text), ""));
+    }
+    check_records(call, &config.index_name).await?;
     Ok(config)
+}
+
+/// A build replaces all records: of an index that is no index of suggestions, only for who may do that.
+async fn check_records(call: &Call<'_>, index: &IndexName) -> Result<()> {
+    if !call.service().has_index(index)? || call.service().suggestions_of(index).await.is_ok() {
+        return Ok(());
+    }
+    for right in [Acl::AddObject, Acl::DeleteIndex] {
+        if !call.caller.has(right) {
+            let error = Error::forbidden("Method not allowed with this API key");
+            return Err(not_allowed(error, right.name()));
+        }
+    }
+    Ok(())
 }
 
 fn check_index(call: &Call<'_>, index: &IndexName) -> Result<()> {

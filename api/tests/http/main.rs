@@ -29,6 +29,7 @@ mod recommend;
 mod recommend_rules;
 mod replicas;
 mod resources;
+mod restricted;
 mod rights;
 mod rules;
 mod sources;

@@ -219,10 +219,16 @@ pub async fn copy_pieces(
     scope: &[String],
 ) -> Result<Accepted> {
     let deadline = write_deadline();
+    if source != destination {
+        look_again(context, source, destination).await;
+        // whoever mistypes the source would lose what the destination has
+        if row_of(context, source).is_none() && row_of(context, destination).is_some() {
+            return Err(Error::no_index(source.as_str()));
+        }
+    }
     let to = index_for_write(context, destination, deadline).await?;
     let mut commands = Vec::new();
     if source != destination {
-        read::look_again(context, source).await;
         let mut kinds = context.resource_kinds();
         kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
         let (theirs, resources) = match row_of(context, source) {

@@ -91,9 +91,13 @@ pub fn search(
     // what a second order has cut away counts again when it is promoted
     let sorted = (all_hits.is_some() && !promotion.is_empty()).then(|| sets_of(view, &found.entries));
     let counted = sorted.as_deref().unwrap_or(&matched);
-    let Listed { shown, nb_hits, groups } =
+    let Listed { mut shown, nb_hits, groups } =
         listed(view, &found, counted, &page, grouping, &promotion, &mut grouping_clock);
     found.count_cut |= grouping_clock.rang();
+    if limits.max_hits_per_query > 0 {
+        // a group shows several
+        shown.truncate(usize::try_from(limits.max_hits_per_query).unwrap_or(usize::MAX));
+    }
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     let mut clock = Clock::new(&limits.deadline);

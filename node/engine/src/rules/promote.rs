@@ -35,7 +35,7 @@ pub fn located(view: &ShardView, object_ids: &[ObjectId]) -> Vec<(usize, u32)> {
 
 impl Promotion {
     /// Finds the records. What the caller's key forces holds for them, too; the filters of the search do where the rule
-    /// says so.
+    /// says so, and where the key forces a place.
     pub fn new(
         view: &ShardView,
         settings: &Settings,
@@ -47,13 +47,15 @@ impl Promotion {
             return Promotion::default();
         }
         let mut places: Vec<(u64, Entry)> = vec![];
+        // the place is that of the search, which is told from its filters by nobody
+        let has_forced_place = forced.is_some_and(|forced| forced.params.has_place());
         let forced = forced.map(|forced| &forced.filter);
         let of_segment = |segment| forced.and_then(|filter| filter_set(segment, &settings.index, filter));
         let visible: Vec<Option<Vec<u64>>> = view.segments().iter().map(of_segment).collect();
         for Promoted { object_ids, position, filtered } in promoted {
             let shown = located(view, object_ids).into_iter().filter(|&(segment, doc)| {
                 visible[segment].as_ref().is_none_or(|set| bits::contains(set, doc))
-                    && (!filtered || contexts[segment].is_allowed(doc))
+                    && (!(*filtered || has_forced_place) || contexts[segment].is_allowed(doc))
             });
             for (after, (segment, doc)) in shown.enumerate() {
                 places.push((position.saturating_add(after as u64), Entry { segment, doc, key: 0 }));

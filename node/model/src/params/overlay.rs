@@ -55,16 +55,34 @@ impl SearchParams {
     pub fn under_key(self) -> SearchParams {
         let Some(forced) = self.forced.clone() else { return self };
         let mut params = self.overridden_by(&forced.params);
-        params.keep_forced_pages();
+        params.keep_forced();
         params
     }
-    /// Where the key forces `hitsPerPage`, `offset` and `length`, which win over it, would lift the cap: they go.
-    pub fn keep_forced_pages(&mut self) {
-        let Some(forced) = self.forced.as_ref().map(|forced| &forced.params) else { return };
+    /// Takes out what would win over something that the key forces: `offset` and `length` over `hitsPerPage`, one kind of place over
+    /// another, `similarQuery` over `query`.
+    pub fn keep_forced(&mut self) {
+        let Some(forced) = self.forced.clone() else { return };
+        let forced = &forced.params;
         if forced.hits_per_page.is_some() && forced.length.is_none() && forced.offset.is_none() {
             self.offset = None;
             self.length = None;
         }
+        if forced.has_place() {
+            self.take_places(forced);
+        }
+        if forced.query.is_some() && forced.similar_query.is_none() {
+            self.similar_query = None;
+        }
+    }
+    /// Whether the records have to be somewhere.
+    pub fn has_place(&self) -> bool {
+        self.around_lat_lng.is_some() || self.inside_bounding_box.is_some() || self.inside_polygon.is_some()
+    }
+    /// Takes the places of `other` for its own, and no others.
+    pub fn take_places(&mut self, other: &SearchParams) {
+        self.around_lat_lng = other.around_lat_lng;
+        self.inside_bounding_box.clone_from(&other.inside_bounding_box);
+        self.inside_polygon.clone_from(&other.inside_polygon);
     }
 }
 
