@@ -108,7 +108,31 @@ fn a_new_admin_key_reaches_every_node_and_no_old_one_comes_back() {
     wait_until(PATIENCE, "the one before ends", || {
         cluster.running().iter().all(|&node| !counts(cluster.node(node).unwrap().address(), THIRD))
     });
-    assert!(counts_on_all(&cluster, SECOND), "it has its own time");
+    assert!(!counts_on_all(&cluster, SECOND), "an earlier one counts for no longer");
+}
+
+/// Also on a node that was given another one in between.
+#[test]
+fn an_old_file_brings_no_key_back_that_was_replaced() {
+    let mut cluster = Cluster::start(2).unwrap();
+    *cluster.setup_mut(1) = cluster.setup_mut(1).clone().option("admin-key-overlap-s", "0");
+    for (key, counting) in [(SECOND, SECOND), (ADMIN_KEY, SECOND), (THIRD, THIRD), (SECOND, THIRD)] {
+        cluster.stop(1).unwrap();
+        give(&mut cluster, 1, key);
+        cluster.restart(1).unwrap();
+        if key != counting {
+            let log = |text: &str| cluster.node(1).unwrap().log().contains(text);
+            wait_until(PATIENCE, "the node says so", || log("one that was replaced does not come back"));
+        }
+        wait_for_key(&cluster, counting);
+        let others = [ADMIN_KEY, SECOND, THIRD].into_iter().filter(|it| *it != counting);
+        for other in others {
+            assert!(
+                cluster.running().iter().all(|&node| !counts(cluster.node(node).unwrap().address(), other)),
+                "{other}"
+            );
+        }
+    }
 }
 
 /// Also when it is killed, and when it is started with that key again and again.

@@ -399,7 +399,7 @@ pub const OPTIONS: &[OptionRow] = &[
         Kind::Seconds,
         Some("600"),
         Audience::Server,
-        "Seconds for which nobody must have heard of a node before one with its name, its address and an empty folder takes its place by itself. 0: never.",
+        "Seconds for which nobody must have heard of a node before one with its name, its address and an empty folder takes its place by itself. What the nodes say that still run counts. 0: never.",
     ),
     row(
         "expect-data",

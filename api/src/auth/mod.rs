@@ -17,6 +17,7 @@ use crate::routes::Need;
 use quorate_cluster::rate_limit::LimitedCall;
 use quorate_cluster::{KeyDigest, KeyMap, Payer, ReadRights, Service};
 use quorate_model::{Acl, ApiKey, Error, Result};
+use serde_json::{Map, Value};
 use std::net::IpAddr;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
@@ -286,12 +287,16 @@ impl Caller {
     pub fn user_token(&self) -> Option<&str> {
         user_token(self.restrictions())
     }
-    /// Whether the key shows less than all there is of an index that it may use.
-    pub fn is_shown_less(&self) -> bool {
-        let hides = |it: &Arc<Restrictions>| {
+    /// Whether the key forces filters or other search parameters.
+    pub fn forces_parameters(&self) -> bool {
+        let forces = |it: &Arc<Restrictions>| {
             !it.overrides.is_empty() || it.filter().map_or(true, |filter| !filter.is_empty())
         };
-        self.restrictions().iter().any(hides)
+        self.restrictions().iter().any(forces)
+    }
+    /// The search parameters that the key puts in place of the caller's, as they are written.
+    pub fn forced_parameters(&self) -> Map<String, Value> {
+        restrictions::together(self.restrictions())
     }
     /// What the key forces on searches, weakest first.
     pub fn restrictions(&self) -> &[Arc<Restrictions>] {

@@ -33,6 +33,50 @@ pub struct Restrictions {
 /// The parameters that are ANDed instead of replaced.
 pub const CONJOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
 
+/// Parameters of places: each kind would win over one that stands behind it in effect.
+const PLACES: [&str; 4] = ["aroundLatLng", "aroundLatLngViaIP", "insideBoundingBox", "insidePolygon"];
+
+/// What restrictions force together, the weakest first, by the names of search parameters.
+pub fn together(restrictions: &[Arc<Restrictions>]) -> Map<String, Value> {
+    let mut all = Map::new();
+    for own in restrictions.iter().map(|restrictions| &restrictions.overrides) {
+        take_rivals(&mut all, own);
+        let known = |name: &str| lookup(name).is_some_and(|row| row.scope.in_query());
+        // a place without a value, as a template makes it, is none
+        let says = |name: &str| !PLACES.contains(&name) || is_given(own, name);
+        let known = own.iter().filter(|(name, _)| known(name) && says(name));
+        all.extend(known.map(|(name, value)| (name.clone(), value.clone())));
+    }
+    all
+}
+/// Takes out of weaker parameters what would win over something that stronger ones say.
+pub fn take_rivals(weaker: &mut Map<String, Value>, stronger: &Map<String, Value>) {
+    let only = |name: &str, rivals: &[&str]| {
+        is_given(stronger, name) && !rivals.iter().any(|rival| stronger.contains_key(*rival))
+    };
+    if only("hitsPerPage", &["length", "offset"]) {
+        weaker.retain(|name, _| name != "length" && name != "offset");
+    }
+    if only("query", &["similarQuery"]) {
+        weaker.remove("similarQuery");
+    }
+    if has_place(stronger) {
+        weaker.retain(|name, _| !PLACES.contains(&name.as_str()));
+    }
+}
+/// Whether parameters, as they are written, say where records have to be.
+pub fn has_place(parameters: &Map<String, Value>) -> bool {
+    PLACES.iter().any(|name| is_given(parameters, name))
+}
+fn is_given(parameters: &Map<String, Value>, name: &str) -> bool {
+    let says_none = |value: &Value| match value {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => matches!(text.as_str(), "" | "null" | "false"),
+        _ => false,
+    };
+    parameters.get(name).is_some_and(|value| !says_none(value))
+}
+
 impl Restrictions {
     /// Reads URL-encoded parameters. Never fails: parameters that make no sense refuse searches later, not here.
     pub fn parse(text: &str) -> Self {
@@ -173,6 +217,33 @@ mod tests {
             Restrictions::parse("filters=%ff").filter.is_err()
                 && Restrictions::parse("query=%ff").filter.is_err()
         );
+    }
+
+    #[test]
+    fn the_parent_wins_over_what_was_signed_with_it() {
+        let of = |texts: [&str; 2]| {
+            let all = together(&texts.map(|text| Arc::new(Restrictions::parse(text))));
+            all.iter()
+                .map(|(name, value)| format!("{name}={}", value.as_str().unwrap()))
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        for (secured, parent, expected) in [
+            ("hitsPerPage=9&length=5", "hitsPerPage=3", "hitsPerPage=3"),
+            ("similarQuery=a", "query=b", "query=b"),
+            ("insideBoundingBox=1,2,3,4", "insidePolygon=[[1]]", "insidePolygon=[[1]]"),
+            (
+                "insideBoundingBox=1,2,3,4",
+                "aroundLatLng=1,2&aroundRadius=5",
+                "aroundLatLng=1,2 aroundRadius=5",
+            ),
+            // a place that the parent does not give takes none away
+            ("insideBoundingBox=1,2,3,4", "aroundLatLngViaIP=false", "insideBoundingBox=1,2,3,4"),
+            ("insideBoundingBox=1,2,3,4", "insideBoundingBox=", "insideBoundingBox=1,2,3,4"),
+            ("distinct=2", "distinct=1&validUntil=7", "distinct=1"),
+        ] {
+            assert_eq!(of([secured, parent]), expected, "{secured} under {parent}");
+        }
     }
 
     #[test]

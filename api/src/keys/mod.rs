@@ -6,7 +6,7 @@
 use crate::auth::{Caller, Restrictions};
 use crate::call::Call;
 use crate::reply::Reply;
-use quorate_model::{Acl, ApiKey, Error, ErrorKind, IndexName, Result, SearchParams};
+use quorate_model::{Acl, ApiKey, Error, ErrorKind, IndexName, Result};
 use quorate_wire::clusters::stamp_body;
 use quorate_wire::keys::{Shown, key_body, keys_body};
 use quorate_wire::schema::{KeyCreated, KeyUpdated, bytes};
@@ -139,7 +139,6 @@ fn check_parameters(text: &str, call: &Call<'_>) -> Result<()> {
     let named = |error: Error| Error { message: format!("queryParameters: {}", error.message), ..error };
     let forced = Restrictions::parse(text);
     forced.filter().map_err(named)?;
-    SearchParams::from_json(&forced.overrides).map_err(named)?;
     let mut pairs = form_urlencoded::parse(text.as_bytes());
     if pairs.any(|(name, value)| name == "validUntil" && value.parse::<u64>().is_err()) {
         return Err(named(Error::parameter("validUntil", "Unix time in seconds")));

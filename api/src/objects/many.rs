@@ -1,16 +1,19 @@
 //! How are many records removed at once (C§3.5)?
 
 use crate::auth::Caller;
-use crate::auth::restrictions::CONJOINED;
+use crate::auth::restrictions::{CONJOINED, has_place};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::forced_filter;
 use quorate_cluster::CallerOp;
-use quorate_model::params::given;
+use quorate_model::params::{DELETE_BY_NAMES, given};
 use quorate_model::settings::table::lookup;
-use quorate_model::{RecordOp, Result, SearchParams};
+use quorate_model::{Error, RecordOp, Result, SearchParams};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::{Map, Value};
+
+/// The centre where the caller is, which only searches have.
+const VIA_IP: &str = "aroundLatLngViaIP";
 
 /// `POST /1/indexes/{indexName}/deleteByQuery`: every record that passes the filters.
 pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
@@ -24,7 +27,7 @@ pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
 /// body) goes along.
 fn selection(mut members: Map<String, Value>, caller: &Caller) -> Result<Vec<u8>> {
     let asked = SearchParams::from_delete_by(&members)?;
-    if caller.is_shown_less() {
+    if caller.forces_parameters() {
         members = under_key(given(members)?, asked, caller)?;
     }
     members.retain(|name, value| !value.is_null() && (name == "params" || lookup(name).is_some()));
@@ -36,14 +39,19 @@ fn under_key(
     asked: SearchParams,
     caller: &Caller,
 ) -> Result<Map<String, Value>> {
-    const PLACES: [&str; 4] = ["aroundLatLng", "aroundRadius", "insideBoundingBox", "insidePolygon"];
-    let filter = asked.filter.and(forced_filter(caller)?);
-    let overrides = caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
-    let places: Vec<_> = overrides.filter(|(name, _)| PLACES.contains(&name.as_str())).collect();
-    if places.iter().any(|(name, _)| *name != "aroundRadius") {
-        members.retain(|name, _| !PLACES.contains(&name.as_str()));
+    let mut forced = caller.forced_parameters();
+    forced.retain(|name, _| DELETE_BY_NAMES.contains(&name.as_str()) || name == VIA_IP);
+    if has_place(&forced) && asked.has_place() {
+        return Err(Error::invalid(
+            "deleteBy takes no places with a key that forces one: both would have to hold",
+        ));
     }
-    members.extend(places.into_iter().map(|(name, value)| (name.clone(), value.clone())));
+    // a place that cannot be written into the deletion must not be none
+    if forced.remove(VIA_IP).is_some_and(|value| value == "true") {
+        return Err(Error::forbidden("deleteBy cannot be done with a key that forces aroundLatLngViaIP"));
+    }
+    members.extend(forced);
+    let filter = asked.filter.and(forced_filter(caller)?);
     for name in CONJOINED {
         members.remove(name);
     }

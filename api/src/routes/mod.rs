@@ -72,14 +72,19 @@ impl<H> Router<H> {
             parts[len] = part;
             len += 1;
         }
-        if len > 1 && parts[len - 1].is_empty() {
-            len -= 1;
-        }
+        let ends_with_slash = len > 1 && parts[len - 1].is_empty();
+        len -= usize::from(ends_with_slash);
         let parts = &parts[..len];
         let mut path_exists = false;
         for row in &self.by_len[len] {
             let right_verb = verb == Some(row.route.verb);
             if (right_verb || !path_exists) && row.matches(parts) {
+                // whoever leaves the name of a record out must not delete the index
+                if right_verb && ends_with_slash && row.route.verb == Verb::Delete {
+                    return Err(Error::invalid(
+                        "The path ends with a slash: the name of what to delete must not be empty",
+                    ));
+                }
                 if right_verb {
                     return Ok(Match { route: row.route, number: row.number, names: row.names(parts)? });
                 }

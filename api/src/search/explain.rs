@@ -3,6 +3,7 @@
 //! Cost: nothing for requests without `explain`.
 
 use crate::auth::Caller;
+use crate::auth::restrictions::take_rivals;
 use crate::parse;
 use quorate_model::Result;
 use quorate_model::params::{given, put_over};
@@ -27,7 +28,7 @@ impl Explained {
         if !in_text && !body.contains_key("explain") {
             return Ok(None);
         }
-        Ok(Some(Explained { client: Arc::new(given(body)?), api_key: Arc::new(forced_by(caller)) }))
+        Ok(Some(Explained { client: Arc::new(given(body)?), api_key: Arc::new(caller.forced_parameters()) }))
     }
     /// Same for the pairs of a query string.
     pub fn of_pairs<'p>(
@@ -67,13 +68,8 @@ impl Explained {
         if let Some(query) = &rules.query {
             all.insert("query".into(), query.as_str().into());
         }
+        take_rivals(&mut all, &self.api_key);
         all.extend(Map::clone(&self.api_key));
         all
     }
-}
-/// The parameters that the key puts in place of the caller's; of several keys the last wins.
-fn forced_by(caller: &Caller) -> Map<String, Value> {
-    let overrides = caller.restrictions().iter().flat_map(|restrictions| &restrictions.overrides);
-    let known = overrides.filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
-    known.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

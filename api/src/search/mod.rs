@@ -20,7 +20,6 @@ use quorate_cluster::{Payer, ReadRights};
 use quorate_model::event::search::SHOWN_MAX;
 use quorate_model::event::{QueryId, with_ids_alone};
 use quorate_model::params::Forced;
-use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, IndexName, Result, SearchParams, SearchResults, Settings, UserId};
 use quorate_wire::SearchBody;
 use read::Read;
@@ -134,9 +133,6 @@ fn show_to(user: &UserId, params: &mut SearchParams) {
     params.forced = Some(Arc::new(forced));
 }
 
-/// Parameters of places: each kind would win over another one.
-const PLACES: [&str; 4] = ["aroundLatLng", "aroundLatLngViaIP", "insideBoundingBox", "insidePolygon"];
-
 /// Adds the filters and the user a key forces; the other forced parameters are in `params` already (C§13.3). All of them
 /// are kept apart, too: rules do not override them.
 fn forced(
@@ -153,25 +149,9 @@ fn forced(
     if params.user_token.is_none() {
         params.user_token = caller.user_token().map(str::to_owned);
     }
-    let mut overrides = Map::new();
     let mut forced = Forced { filter: forced_filter(caller)?, ..Forced::default() };
-    for restrictions in caller.restrictions() {
-        let own = &restrictions.overrides;
-        if own.contains_key("hitsPerPage") && !own.contains_key("length") && !own.contains_key("offset") {
-            // the cap of a parent key holds over pages that the derived key asks for
-            overrides.retain(|name, _| name != "length" && name != "offset");
-        }
-        if own.contains_key("query") && !own.contains_key("similarQuery") {
-            overrides.remove("similarQuery");
-        }
-        if own.keys().any(|name| PLACES.contains(&name.as_str())) {
-            overrides.retain(|name, _| !PLACES.contains(&name.as_str()));
-        }
-        let known = own.iter().filter(|(name, _)| lookup(name).is_some_and(|row| row.scope.in_query()));
-        overrides.extend(known.map(|(name, value)| (name.clone(), value.clone())));
-    }
     params.filter = std::mem::take(&mut params.filter).and(forced.filter.clone());
-    forced.params = SearchParams::from_json(&overrides)?;
+    forced.params = SearchParams::from_json(&caller.forced_parameters())?;
     params.forced = Some(Arc::new(forced));
     params.keep_forced();
     Ok(params)

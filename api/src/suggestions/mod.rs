@@ -104,7 +104,7 @@ async fn read(call: &Call<'_>, named: Option<IndexName>) -> Result<SuggestionCon
     let config = parse::away(&call.body, read).await?;
     check_index(call, &config.index_name)?;
     config.reads().try_for_each(|index| check_index(call, index))?;
-    if call.caller.is_shown_less() {
+    if call.caller.forces_parameters() {
         let text = "This API key forces parameters: suggestions would be made of what it does not show";
         return Err(not_allowed(Error::forbidden(text), ""));
     }
@@ -114,7 +114,13 @@ async fn read(call: &Call<'_>, named: Option<IndexName>) -> Result<SuggestionCon
 
 /// A build replaces all records: of an index that is no index of suggestions, only for who may do that.
 async fn check_records(call: &Call<'_>, index: &IndexName) -> Result<()> {
-    if !call.service().has_index(index)? || call.service().suggestions_of(index).await.is_ok() {
+    // asked first: then this node knows of the index what others do
+    match call.service().suggestions_of(index).await {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    if !call.service().has_index(index)? {
         return Ok(());
     }
     for right in [Acl::AddObject, Acl::DeleteIndex] {

@@ -230,9 +230,7 @@ async fn copies_moves_and_deletions_carry_synonyms_and_rules() {
             node.write(Method::POST, &format!("/1/indexes/b/{kind}/clear"), json!({})).await;
         }
     }
-    let nothing = json!({"operation": "copy", "destination": "a", "scope": ["rules"]}).to_string();
-    let refused = node.call(Method::POST, "/1/indexes/never/operation", &nothing).await;
-    refused.refused(404, "Index never does not exist");
+    operate("never", json!({"operation": "copy", "destination": "a", "scope": ["rules"]})).await;
     assert_eq!(node.kept("a").await, "a2 a1|a2 a1");
     node.write(Method::POST, "/1/indexes/a/clear", json!({})).await;
     operate("a", json!({"operation": "move", "destination": "c"})).await;

@@ -94,18 +94,34 @@ async fn a_deletion_by_filters_reaches_only_what_the_key_shows() {
     let acl = json!(["search", "deleteIndex"]);
     let parent =
         key(&node, json!({"acl": acl, "queryParameters": "filters=user:u1 OR user:\"u \\\"2\""})).await;
-    let secured = derive(&key(&node, json!({"acl": acl})).await, "insidePolygon=[[-1,-1,-1,1,2.5,1,2.5,-1]]");
+    let plain = key(&node, json!({"acl": acl})).await;
+    let polygon = "insidePolygon=[[-1,-1,-1,1,2.5,1,2.5,-1]]";
+    let secured = derive(&plain, polygon);
+    let south = key(&node, json!({"acl": acl, "queryParameters": polygon})).await;
+    let widened = derive(&south, "insideBoundingBox=-89,-179,89,179");
     for (key, asked, left) in [
         (&parent, json!({"filters": "user:u0"}), 9),
         (&parent, json!({"params": "filters=user%3Au0"}), 9),
         (&parent, json!({"facetFilters": [["user:u0", "user:u1"]], "numericFilters": ["group>=0"]}), 6),
-        (&secured, json!({"insideBoundingBox": "-89,-179,89,179"}), 4),
+        (&secured, json!({"filters": "user:u0"}), 5),
+        (&widened, json!({"filters": "user:u2"}), 4),
     ] {
         let body = asked.to_string();
         let answer = node.call_with(key, Method::POST, "/1/indexes/g/deleteByQuery", &body).await.success();
         node.waited(answer).await;
         assert_eq!(hits(&node, ADMIN, json!({})).await, left, "{asked}");
     }
+    // both places would have to hold, and one of them nobody can write down
+    for (key, asked, status) in [
+        (&secured, json!({"insideBoundingBox": "-89,-179,89,179"}), 400),
+        (&widened, json!({"aroundLatLng": "0,0", "aroundRadius": "all"}), 400),
+        (&derive(&plain, "aroundLatLngViaIP=true&aroundRadius=10"), json!({"filters": "group>=0"}), 403),
+    ] {
+        let answer =
+            node.call_with(key, Method::POST, "/1/indexes/g/deleteByQuery", &asked.to_string()).await;
+        assert_eq!(answer.status.as_u16(), status, "{asked}");
+    }
+    assert_eq!(hits(&node, ADMIN, json!({})).await, 4);
 }
 
 #[actix_web::test]
@@ -116,6 +132,17 @@ async fn groups_show_no_more_than_the_key_allows() {
     for distinct in [0, 1, 3] {
         assert_eq!(hits(&node, &key, json!({"distinct": distinct})).await, 2, "{distinct}");
     }
+    // and no group is on no page
+    let mut groups = vec![];
+    for page in 0..2 {
+        let body = json!({"distinct": 3, "page": page}).to_string();
+        let answer = node.call_with(&key, Method::POST, "/1/indexes/g/query", &body).await.success();
+        let hits = answer["hits"].as_array().unwrap().clone();
+        assert!(hits.len() <= 2, "{answer}");
+        groups.extend(hits.iter().map(|hit| hit["group"].clone()));
+    }
+    groups.dedup();
+    assert_eq!(groups.len(), 3, "{groups:?}");
 }
 
 #[actix_web::test]
@@ -144,14 +171,27 @@ async fn no_suggestions_are_made_by_who_sees_less_or_in_place_of_records() {
 async fn a_mistyped_source_of_a_part_costs_nothing() {
     let node = Node::start().await;
     nine(&node).await;
-    let copy = |to: &str| {
-        json!({"operation": "copy", "destination": to, "scope": ["settings", "rules"]}).to_string()
-    };
-    let refused = node.call(Method::POST, "/1/indexes/none/operation", &copy("g")).await;
-    refused.refused(404, "Index none does not exist");
+    let copy = |to: &str| json!({"operation": "copy", "destination": to, "scope": ["settings", "rules"]});
+    node.write(Method::POST, "/1/indexes/none/operation", copy("g")).await;
     assert_eq!(node.get("/1/indexes/g/settings").await["attributeForDistinct"], "group");
-    // clients begin so to replace all records of an index that is not there yet
-    node.call(Method::POST, "/1/indexes/none/operation", &copy("new")).await.success();
+    // clients copy so twice when they replace all records of an index that is not there yet
+    for _ in 0..2 {
+        node.write(Method::POST, "/1/indexes/none/operation", copy("new")).await;
+        node.write(Method::PUT, "/1/indexes/new/1", json!({"a": 1})).await;
+    }
+    assert_eq!(node.get("/1/indexes/new/1").await["a"], 1);
+}
+
+#[actix_web::test]
+async fn who_leaves_out_the_name_of_a_record_deletes_no_index() {
+    let node = Node::start().await;
+    nine(&node).await;
+    node.write(Method::PUT, "/1/indexes/g/rules", json!({"a": 1})).await;
+    for path in ["/1/indexes/g/", "/1/indexes/g/rules/"] {
+        node.call(Method::DELETE, path, "").await.refused(400, "The path ends with a slash");
+    }
+    node.call(Method::DELETE, "/1/indexes/", "").await.refused(405, "Method not allowed");
+    assert_eq!(hits(&node, ADMIN, json!({"hitsPerPage": 20, "distinct": 0})).await, 10);
 }
 
 #[actix_web::test]

@@ -86,11 +86,13 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
         let remove = MetaCommand::RemoveEndedKeys;
         context.proposer().propose_meta(remove, Purpose::Remove, write_deadline()).await?;
     }
+    // before others are asked: what that takes is no age
+    let at = Instant::now();
     let oldest = match ages.is_any_reserved_for(ORPHANED) {
         true => membership::oldest_operation(context).await,
         false => None,
     };
-    for incarnation in ages.abandoned(&meta, oldest) {
+    for incarnation in ages.abandoned(&meta, at, oldest) {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
@@ -136,13 +138,13 @@ impl Ages {
         self.reserved.values().any(|at| at.elapsed() >= long)
     }
     /// Copies whose caller cannot be at work any more: for long enough, or since `oldest`, for which some operation has been under
-    /// way on any node, is less by more than rounding and the time that asking took.
-    fn abandoned(&self, meta: &MetaState, oldest: Option<Duration>) -> Vec<Incarnation> {
+    /// way on any node, is less by more than rounding. `at` is from before that was asked.
+    fn abandoned(&self, meta: &MetaState, at: Instant, oldest: Option<Duration>) -> Vec<Incarnation> {
         let is_orphaned = |age: Duration| {
             age >= ORPHANED && oldest.is_some_and(|oldest| oldest + Duration::from_secs(4) < age)
         };
         let is_over = |it: &&Incarnation| {
-            let age = self.reserved.get(it).map(Instant::elapsed);
+            let age = self.reserved.get(it).map(|since| at.saturating_duration_since(*since));
             age.is_some_and(|age| age >= CALLER_GONE || is_orphaned(age))
         };
         meta.reserved.keys().filter(is_over).copied().collect()
@@ -255,7 +257,7 @@ mod tests {
         let given_up = |age: Duration, oldest: Option<Duration>| {
             let mut ages = Ages::default();
             ages.reserved.insert(7, Instant::now().checked_sub(age).expect("the machine runs for longer"));
-            !ages.abandoned(&meta, oldest).is_empty()
+            !ages.abandoned(&meta, Instant::now(), oldest).is_empty()
         };
         for (age_s, oldest_s, expected) in [
             (20, None, false),

@@ -3,9 +3,9 @@
 pub mod call_counts;
 pub mod digests;
 pub mod event_sink;
-pub mod full_disks;
 pub mod integrity;
 pub mod janitor;
 pub mod lease_renewal;
 pub mod models;
+pub mod others;
 pub mod reconciler;

@@ -13,7 +13,7 @@ use crate::clock::steady_ms;
 use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
-use crate::controllers::full_disks;
+use crate::controllers::others;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::groups::start::{Founding, Starter};
@@ -52,7 +52,7 @@ pub async fn run(context: Arc<NodeContext>, starter: Arc<Starter>) {
             tracing::error!(%error, "cannot start a group");
         }
         leave_unwanted(&context, &starter, &meta, &mut looked).await;
-        full_disks::look_if_full(&context).await;
+        others::look_if_full(&context).await;
         for group in context.groups().all() {
             match group.is_led_here() {
                 true => look_after(&context, &meta, &group, &mut transferred).await,
@@ -139,7 +139,7 @@ async fn look_after(
     let (members, status) = (group.raft.membership(), group.status());
     group.leases.keep(&wanted);
     if !may_lead(context, group) {
-        if !full_disks::is_short_everywhere(context, &members.voters) {
+        if !others::is_short_everywhere(context, &members.voters) {
             give_to_able(context, group).await;
         }
         return;

@@ -41,12 +41,10 @@ enum Wish {
     Unread,
     /// Nothing.
     Nothing,
-    /// It is another one than before. Whether the node knows what it was given before.
+    /// It is another one than before.
     New {
         /// The key.
         key: String,
-        /// Whether the node remembers which one it had.
-        remembers: Remembers,
     },
     /// It is to replace the key of this revision.
     Noted {
@@ -64,15 +62,6 @@ impl Wish {
             Wish::New { key, .. } | Wish::Noted { key, .. } => Some(key),
         }
     }
-}
-
-/// What a node knows of the key before the one that it is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Remembers {
-    /// Which one that was.
-    TheKey,
-    /// Nothing: the key may be one that has been replaced.
-    Nothing,
 }
 
 /// What became of a wish.
@@ -149,8 +138,7 @@ impl AdminKeys {
                 Some(replaces) => Wish::Noted { key, replaces },
                 None => Wish::Nothing,
             },
-            Given { digest: Some(_), .. } => Wish::New { key, remembers: Remembers::TheKey },
-            Given { digest: None, .. } => Wish::New { key, remembers: Remembers::Nothing },
+            Given { .. } => Wish::New { key },
         })
     }
     /// The key in the file of a node that is alone, when its owner has changed it.
@@ -158,7 +146,7 @@ impl AdminKeys {
         let is_current =
             |key: &String| meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key_digest(key));
         let changed = self.files.key()?.filter(|key| !is_current(key));
-        Ok(changed.map_or(Wish::Nothing, |key| Wish::New { key, remembers: Remembers::Nothing }))
+        Ok(changed.map_or(Wish::Nothing, |key| Wish::New { key }))
     }
     fn settled(&self, key: &str) -> Result<()> {
         let mut wish = self.wish.lock();
@@ -177,7 +165,7 @@ impl AdminKeys {
             let next = match wish.clone() {
                 Wish::Nothing => return Ok(Outcome::Settled),
                 Wish::Unread => self.look(&context.meta())?,
-                Wish::New { key, remembers } => match self.note(context, key, remembers).await? {
+                Wish::New { key } => match self.note(context, key).await? {
                     Noting::Noted(noted) => noted,
                     Noting::Not(outcome) => return Ok(outcome),
                 },
@@ -201,7 +189,7 @@ impl AdminKeys {
     }
 
     /// Looks which key the wish is to replace, and notes it.
-    async fn note(&self, context: &NodeContext, key: String, remembers: Remembers) -> Result<Noting> {
+    async fn note(&self, context: &NodeContext, key: String) -> Result<Noting> {
         let digest = admin_key_digest(&key);
         if context.meta().level() < level::KEY_ROTATION {
             return self.replace_as_before(context, &key).await.map(Noting::Not);
@@ -213,8 +201,8 @@ impl AdminKeys {
             self.settled(&key)?;
             return Ok(Noting::Not(Outcome::Settled));
         }
-        let was_replaced = meta.key_history.retired.iter().any(|it| it.digest == digest);
-        if remembers == Remembers::Nothing && was_replaced {
+        // an old file brings no key back that may have been replaced because it leaked
+        if meta.key_history.retired.iter().any(|it| it.digest == digest) {
             self.settled(&key)?;
             self.say_when_other(&meta);
             return Ok(Noting::Not(Outcome::Settled));
@@ -284,7 +272,7 @@ impl AdminKeys {
         let current = meta.installation.as_ref().map(|it| it.admin_key);
         if digest.is_some() && digest != current {
             tracing::warn!(
-                "the admin key given to this node is not that of the installation; a node that joins changes none, and one that was given it before does not give it twice"
+                "the admin key given to this node is not that of the installation; a node that joins changes none, and one that was replaced does not come back: give another one"
             );
         }
     }

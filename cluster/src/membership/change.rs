@@ -52,8 +52,8 @@ pub async fn undrain(context: &NodeContext, node: &str) -> Result<()> {
 
 /// Takes a node out for good: its number never comes back. `seen` is how the installation was just before.
 ///
-/// Errors: `NotFound`; `Invalid` when it is alive and not drained, unless forced; `Invalid` when it answers and groups would be without
-/// a majority that does, and for the last node of a cluster.
+/// Errors: `NotFound`; `Invalid` when it is alive and not drained, unless forced; `Invalid` when groups would be without a majority that
+/// answers, and for the last node of a cluster.
 pub async fn remove(context: &NodeContext, seen: &Overview, node: &str, force: Force) -> Result<()> {
     let id = check_removal(&context.meta(), seen, node, force)?;
     set_state(context, id, NodeState::Removed).await
@@ -239,15 +239,15 @@ pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
     };
     let votes = |group: &&GroupView| group.voters.iter().any(|voter| voter == name);
     let Some(group) = seen.groups.iter().filter(votes).find(|group| !goes_on(group)) else { return Ok(()) };
-    if !is_reachable(seen, name) {
+    let others = group.voters.iter().map(String::as_str).filter(|it| *it != name);
+    let silent: Vec<&str> = others.clone().filter(|it| !is_reachable(seen, it)).collect();
+    if !is_reachable(seen, name) && 2 * others.count() <= group.voters.len() {
         return Err(Error::invalid(format!(
             "{name} cannot be removed, not by force either: group {} has no majority without it, and never would again. Start it; \
              if its disk is lost for good, stop the others and let them go on without it by quorate cluster recover",
             group.id
         )));
     }
-    let silent: Vec<&str> =
-        group.voters.iter().map(String::as_str).filter(|it| !is_reachable(seen, it)).collect();
     let leaves = |name: &&str| {
         let is_present =
             |node: &NodeView| node.name == **name && node.state != overview::state_text(NodeState::Removed);

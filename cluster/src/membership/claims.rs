@@ -39,7 +39,10 @@ pub async fn claim(context: &NodeContext, claim: Claim, of: &NodeRow) -> Result<
     let meta = context.meta();
     let Some((old, _)) = meta.namesake(claim.node, &name) else { return Ok(()) };
     let own = silent_s(context).get(&old).copied().unwrap_or(0);
-    if silence_s == 0 || own < silence_s {
+    if silence_s == 0 {
+        return Err(waits("it has joined, and has not left"));
+    }
+    if own < silence_s {
         return Err(waits(&format!("it was heard of {own} s ago, or this node has just started")));
     }
     let Some(_one_at_a_time) = context.claims().look() else {

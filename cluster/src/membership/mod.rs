@@ -25,7 +25,7 @@ use crate::context::each_node::{Answers, ask_each, ask_one, others};
 use crate::disk::FullDisk;
 use crate::meta::{MetaState, NodeRow};
 use crate::rpc::requests::{PeerAnswer, PeerRequest};
-use quorate_model::{Error, NodeId, Result};
+use quorate_model::{Error, GroupId, NodeId, Result};
 use std::time::Duration;
 
 /// How long a node may take to say how it is.
@@ -48,7 +48,8 @@ pub async fn look_at_others(context: &NodeContext) {
     let led_elsewhere = reports.values().flatten().flat_map(|report| report.replicas.iter().filter(leads));
     let led_here = context.groups().all().into_iter().filter(|group| group.is_led_here());
     let led = led_elsewhere.map(|it| it.group).chain(led_here.map(|group| group.id)).collect();
-    context.readiness().note_led(meta.placement.keys().copied(), &led);
+    let all = meta.placement.keys().copied().chain([GroupId::META]);
+    context.readiness().note_led(all, &led);
     let is_full = |(id, report): (NodeId, Result<NodeReport, String>)| {
         let report = report.ok().filter(|report| report.has_full_disk)?;
         Some((id, FullDisk { name: name_of(&meta, id), is_to_the_brim: report.is_full_to_the_brim }))

@@ -177,9 +177,16 @@ impl Groups<'_> {
             let is_heard = |leader: u64| self.reachable.contains(&NodeId(leader));
             status.role == Role::Leader || status.leader.is_some_and(is_heard)
         };
-        let without = local.iter().filter(|group| !has_leader(group)).map(|group| group.id);
+        // nobody tells one that was a member and keeps its files who leads
+        let self_id = self.context.self_id().0;
+        let takes_part = |group: &&std::sync::Arc<Group>| {
+            let members = group.raft.membership();
+            members.voters.contains(&self_id) || members.learners.contains(&self_id)
+        };
+        let member: Vec<_> = local.iter().filter(takes_part).collect();
+        let without = member.iter().filter(|group| !has_leader(group)).map(|group| group.id);
         let mut reasons: Vec<String> = named(without, "without a leader").into_iter().collect();
-        let is_local = |id: GroupId| local.iter().any(|group| group.id == id);
+        let is_local = |id: GroupId| member.iter().any(|group| group.id == id);
         let remote = self.placement().filter(|&group| !is_local(group) && !self.is_elsewhere(group));
         reasons.extend(named(remote, "out of reach for writes"));
         reasons

@@ -66,7 +66,7 @@ impl Service {
         let context = open(self)?;
         abreast::learn(context).await?;
         let row = context.meta().suggestions.get(index).cloned();
-        row.ok_or_else(|| Error::not_found("Not FoundRecords"))
+        row.ok_or_else(|| Error::not_found("Not Found"))
     }
     /// All configurations, by the names of their indices.
     pub async fn all_suggestions(&self) -> Result<Vec<Arc<SuggestionsRow>>> {

@@ -82,7 +82,7 @@ pub async fn abandon(env: &impl Env, reserved: impl IntoIterator<Item = Incarnat
         }
         let abandon = MetaCommand::AbandonCopy { incarnation };
         if let Err(error) = env.decide(abandon, Purpose::Remove, env.write_deadline()).await {
-            tracing::warn!(%error, "an abandoned copy stays for some minutes");
+            tracing::warn!(%error, "an abandoned copy stays for a while");
         }
     }
 }
@@ -168,7 +168,8 @@ async fn attempt(
     };
     let copies: Vec<Copied> = plan.iter().zip(&fillings).map(copied).collect();
     let mut accepted = point(env, destination, sources, copies, deadline).await?;
-    if env.meta().reserved.contains_key(&reserved[0]) {
+    // it may have been given up as nobody's, or another change may have come after it: then it is begun again
+    if env.meta().catalogue.get(destination).is_none_or(|row| row.incarnation != reserved[0]) {
         return Ok(None);
     }
     if let Some(task_id) = rebuilt {

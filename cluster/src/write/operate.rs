@@ -219,29 +219,19 @@ pub async fn copy_pieces(
     scope: &[String],
 ) -> Result<Accepted> {
     let deadline = write_deadline();
-    if source != destination {
-        look_again(context, source, destination).await;
-        // whoever mistypes the source would lose what the destination has
-        if row_of(context, source).is_none() && row_of(context, destination).is_some() {
-            return Err(Error::no_index(source.as_str()));
-        }
-    }
     let to = index_for_write(context, destination, deadline).await?;
     let mut commands = Vec::new();
     if source != destination {
+        read::look_again(context, source).await;
+    }
+    // of a source that is not there nothing is copied: whoever mistypes it would lose what the destination has
+    if let Some(from) = row_of(context, source).filter(|_| source != destination) {
         let mut kinds = context.resource_kinds();
         kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
-        let (theirs, resources) = match row_of(context, source) {
-            Some(from) => {
-                let IndexConfig { settings, resources } =
-                    shown_config(context, &from, &kinds, deadline).await?;
-                (settings.document.clone(), resources)
-            }
-            None => (Map::new(), kinds.into_iter().map(|kind| (kind, vec![])).collect()),
-        };
+        let IndexConfig { settings, resources } = shown_config(context, &from, &kinds, deadline).await?;
         if scope.iter().any(|piece| piece == SCOPE_SETTINGS) {
             let ours = index_config::now(context, &to, &[], deadline).await?.settings;
-            commands.push(configuring::settings(to.incarnation, &merged(theirs, &ours)));
+            commands.push(configuring::settings(to.incarnation, &merged(settings.document.clone(), &ours)));
         }
         commands.extend(configuring::resources(to.incarnation, resources));
     }

@@ -20,6 +20,8 @@ pub struct Page {
     is_window: bool,
     /// Hits that pages may reach.
     limit: u64,
+    /// Hits that one page may show, whatever its length: groups of `distinct` have several.
+    pub shown_max: u64,
 }
 impl Page {
     /// Reads the parameters.
@@ -34,7 +36,9 @@ impl Page {
         let length = if is_window { params.length.unwrap_or(per_page) } else { per_page }.min(cap);
         let first = if is_window { params.offset.unwrap_or(0) } else { number.saturating_mul(length) };
         let limit = settings.index.pagination_limited_to;
-        Page { first, end: first.saturating_add(length).min(limit), number, length, is_window, limit }
+        let end = first.saturating_add(length).min(limit);
+        let shown_max = if limits.max_hits_per_query == 0 { u64::MAX } else { limits.max_hits_per_query };
+        Page { first, end, number, length, is_window, limit, shown_max }
     }
     /// Whether the first hit lies beyond what pages may reach; every one does when they may reach none.
     pub fn is_out_of_reach(&self) -> bool {

@@ -91,13 +91,9 @@ pub fn search(
     // what a second order has cut away counts again when it is promoted
     let sorted = (all_hits.is_some() && !promotion.is_empty()).then(|| sets_of(view, &found.entries));
     let counted = sorted.as_deref().unwrap_or(&matched);
-    let Listed { mut shown, nb_hits, groups } =
+    let Listed { shown, nb_hits, groups } =
         listed(view, &found, counted, &page, grouping, &promotion, &mut grouping_clock);
     found.count_cut |= grouping_clock.rang();
-    if limits.max_hits_per_query > 0 {
-        // a group shows several
-        shown.truncate(usize::try_from(limits.max_hits_per_query).unwrap_or(usize::MAX));
-    }
     let late = groups.filter(|_| faceting_after_distinct(settings, &params, &facets));
     let after_distinct = late.map(|groups| members_of(view, &groups, &matched));
     let mut clock = Clock::new(&limits.deadline);
@@ -315,9 +311,13 @@ fn shown(entries: &[Entry], promotion: &Promotion) -> Vec<Shown> {
     entries.iter().map(shown).collect()
 }
 fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) -> Vec<Shown> {
-    let mut shown = vec![];
-    for group in page_of(groups, page) {
-        for (number, &entry) in group.members.iter().enumerate() {
+    let (mut shown, groups) = (vec![], page_of(groups, page));
+    // every group of the page shows its best, or none would be on any page
+    let mut others = usize::try_from(page.shown_max).unwrap_or(usize::MAX).saturating_sub(groups.len());
+    for group in groups {
+        let most = 1 + others.min(group.members.len().saturating_sub(1));
+        others -= most - 1;
+        for (number, &entry) in group.members.iter().take(most).enumerate() {
             let promoted = promotion.contains(&entry);
             shown.push(Shown { sequence: Some(number as u32), promoted, ..Shown::found(entry) });
         }

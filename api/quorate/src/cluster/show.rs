@@ -20,7 +20,9 @@ pub fn status(overview: &Overview) -> String {
         overview.answered_by
     );
     text.push_str(&levels(overview));
-    if !overview.nodes.iter().any(|node| node.name == overview.answered_by) {
+    let removed = |reason: &String| reason.starts_with("this node was removed");
+    let own = overview.nodes.iter().find(|node| node.name == overview.answered_by);
+    if own.is_none_or(|own| own.reads.iter().any(removed)) {
         text.push_str(&format!(
             "{} was removed from the installation and hears nothing of it: ask another node\n",
             overview.answered_by

@@ -1,6 +1,7 @@
 //! How does a file get into an index? `quorate import INDEX FILE`: batches, retries, resumption, published at the end.
 
 mod batch;
+mod cells;
 mod progress;
 pub mod source;
 mod spooled;

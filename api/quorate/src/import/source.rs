@@ -1,5 +1,6 @@
 //! What are the records of a file? JSON lines, a JSON array or CSV, read as a stream with the line of each record.
 
+use super::cells::{self, cell_text, cell_value};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -12,8 +13,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of one record in a file; more means that the file is not what it seems.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
-/// Columns of a CSV file.
-const COLUMNS_MAX: usize = 10_000;
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,12 +123,7 @@ impl Reader {
                     .iter()
                     .map(|name| name.trim().to_owned())
                     .collect();
-                if names.len() > COLUMNS_MAX {
-                    bail!("line 1: {} columns, at most {COLUMNS_MAX} are taken", names.len());
-                }
-                if names.iter().any(String::is_empty) {
-                    bail!("line 1: a column has no name");
-                }
+                cells::check_names(&names)?;
                 let cell = if form == Form::Csv { cell_value } else { cell_text };
                 Reader::Csv(Csv { rows, names, left, cell, behind })
             }
@@ -328,25 +322,6 @@ fn csv_reason(error: &csv::Error) -> String {
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
         _ => error.to_string(),
     }
-}
-
-/// A number or boolean when the cell is written as one in JSON, else text. Ids stay text, and empty cells are left out.
-fn cell_value(name: &str, cell: &str) -> Option<Value> {
-    if cell.is_empty() {
-        return None;
-    }
-    if name == "objectID" || !cell.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '-' | 't' | 'f')) {
-        return Some(Value::String(cell.to_owned()));
-    }
-    Some(match serde_json::from_str::<Value>(cell) {
-        Ok(value @ (Value::Number(_) | Value::Bool(_))) => value,
-        _ => Value::String(cell.to_owned()),
-    })
-}
-
-/// The text of a cell. An empty one says nothing, but for a query: that is searched for, too.
-fn cell_text(name: &str, cell: &str) -> Option<Value> {
-    (!cell.is_empty() || name == "query").then(|| Value::String(cell.to_owned()))
 }
 
 /// Bytes that the reader of rows may take for one: it reads ahead.

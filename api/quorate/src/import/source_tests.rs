@@ -96,7 +96,7 @@ fn a_row_of_csv_is_bounded_also_when_it_is_compressed() {
     assert_eq!(source.next_record().unwrap().unwrap().json, r#"{"a":1,"b":2}"#);
     let error = format!("{:#}", source.next_record().unwrap_err());
     assert!(error.contains("a row longer than") && error.contains("quote"), "{error}");
-    let header = format!("{}x\n", "x,".repeat(COLUMNS_MAX));
+    let header = format!("{}x\n", "x,".repeat(cells::COLUMNS_MAX));
     let error = format!("{:#}", read("wide.csv", header.as_bytes()).unwrap_err());
     assert!(error.contains("10001 columns, at most 10000"), "{error}");
 }

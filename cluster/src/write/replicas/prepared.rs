@@ -202,7 +202,7 @@ pub async fn abandon_unused(context: &NodeContext, prepared: &Prepared) {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         if let Err(error) = context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await
         {
-            tracing::warn!(%error, "an index that was prepared as a replica stays for some minutes");
+            tracing::warn!(%error, "an index that was prepared as a replica stays for a while");
         }
     }
 }

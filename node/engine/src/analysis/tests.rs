@@ -143,6 +143,9 @@ fn camel_case_gives_the_whole_and_its_parts() {
         ("3.14Cafe", "314cafe@0+3 3@0 14cafe@1+2 14@1 cafe@2"),
         ("helloBig.wOk", "hellobigwok@0+4 hellobig@0+2 hello@0 big@1 wok@2+2 w@2 ok@3"),
         ("x.aB", "xab@0+2 a@0 b@1"),
+        ("api.GetUser", "apigetuser@0+3 api@0 getuser@1+2 get@1 user@2"),
+        ("d'Artagnan", "dartagnan@0 artagnan@0"),
+        ("x.B", "xb@0"),
     ];
     for (text, expected) in table {
         assert_eq!(

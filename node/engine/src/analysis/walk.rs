@@ -160,6 +160,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             Class::Joint if !self.chain.is_empty() && self.joins(&text[after..]) => {
                 let digit_before = self.chain.as_bytes().last().is_some_and(u8::is_ascii_digit);
                 self.cut(after, if digit_before { Cut::JointAfterDigit } else { Cut::Joint });
+                self.lower_before = false;
             }
             Class::Joint | Class::Gap => self.finish(text),
         }
@@ -356,8 +357,8 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
                 let (start, end, span) = (parts[from].start, parts[to - 1].end, (to - from) as u32);
                 self.emit(text_of(from, to), start, end, self.position, span, TokenKind::Joined);
             }
-            for i in from..to {
-                self.emit(text_of(i, i + 1), parts[i].start, parts[i].end, self.position, 1, TokenKind::Word);
+            for (i, part) in parts.iter().enumerate().take(to).skip(from) {
+                self.emit(text_of(i, i + 1), part.start, part.end, self.position, 1, TokenKind::Word);
                 self.position += 1;
             }
         }

@@ -97,20 +97,22 @@ const ADDED: [&str; 7] = [
     "automaticOptionalFacetFilters",
 ];
 
-/// The same as [`SearchParams::overridden_by`] for parameters as they are written: members replace, filters are added.
+/// As [`SearchParams::overridden_by`] for parameters as they are written: members replace, also renderingContent; filters are added.
 pub fn put_over(weaker: &mut Map<String, Value>, stronger: &Map<String, Value>) {
     for (name, value) in stronger {
         let value = match weaker.remove(name) {
-            Some(before) if ADDED.contains(&name.as_str()) => both(before, value.clone()),
+            Some(before) if ADDED.contains(&name.as_str()) => both(name, before, value.clone()),
             Some(_) | None => value.clone(),
         };
         weaker.insert(name.clone(), value);
     }
 }
 /// Two filters that must both hold.
-fn both(weaker: Value, stronger: Value) -> Value {
+fn both(name: &str, weaker: Value, stronger: Value) -> Value {
     match (weaker, stronger) {
-        (Value::String(weaker), Value::String(stronger)) => format!("({weaker}) AND ({stronger})").into(),
+        (Value::String(weaker), Value::String(stronger)) if name == "filters" => {
+            format!("({weaker}) AND ({stronger})").into()
+        }
         (weaker, stronger) => {
             let list = |value| if let Value::Array(list) = value { list } else { vec![value] };
             let mut all = list(weaker);
