@@ -34,7 +34,9 @@ pub struct Restrictions {
 pub const CONJOINED: [&str; 4] = ["filters", "facetFilters", "numericFilters", "tagFilters"];
 
 /// Parameters of places: each kind would win over one that stands behind it in effect.
-const PLACES: [&str; 4] = ["aroundLatLng", "aroundLatLngViaIP", "insideBoundingBox", "insidePolygon"];
+const PLACES: [&str; 4] = ["aroundLatLng", VIA_IP, "insideBoundingBox", "insidePolygon"];
+/// The centre where the caller is, which only searches have.
+pub const VIA_IP: &str = "aroundLatLngViaIP";
 
 /// What restrictions force together, the weakest first, by the names of search parameters.
 pub fn together(restrictions: &[Arc<Restrictions>]) -> Map<String, Value> {
@@ -43,8 +45,8 @@ pub fn together(restrictions: &[Arc<Restrictions>]) -> Map<String, Value> {
         take_rivals(&mut all, own);
         let known = |name: &str| lookup(name).is_some_and(|row| row.scope.in_query());
         // a place without a value, as a template makes it, is none
-        let says = |name: &str| !PLACES.contains(&name) || is_given(own, name);
-        let known = own.iter().filter(|(name, _)| known(name) && says(name));
+        let says = |name: &str, value: &Value| !PLACES.contains(&name) || says_place(name, value);
+        let known = own.iter().filter(|(name, value)| known(name) && says(name, value));
         all.extend(known.map(|(name, value)| (name.clone(), value.clone())));
     }
     all
@@ -52,7 +54,7 @@ pub fn together(restrictions: &[Arc<Restrictions>]) -> Map<String, Value> {
 /// Takes out of weaker parameters what would win over something that stronger ones say.
 pub fn take_rivals(weaker: &mut Map<String, Value>, stronger: &Map<String, Value>) {
     let only = |name: &str, rivals: &[&str]| {
-        is_given(stronger, name) && !rivals.iter().any(|rival| stronger.contains_key(*rival))
+        stronger.contains_key(name) && !rivals.iter().any(|rival| stronger.contains_key(*rival))
     };
     if only("hitsPerPage", &["length", "offset"]) {
         weaker.retain(|name, _| name != "length" && name != "offset");
@@ -66,15 +68,17 @@ pub fn take_rivals(weaker: &mut Map<String, Value>, stronger: &Map<String, Value
 }
 /// Whether parameters, as they are written, say where records have to be.
 pub fn has_place(parameters: &Map<String, Value>) -> bool {
-    PLACES.iter().any(|name| is_given(parameters, name))
+    PLACES.iter().any(|name| parameters.get(*name).is_some_and(|value| says_place(name, value)))
 }
-fn is_given(parameters: &Map<String, Value>, name: &str) -> bool {
-    let says_none = |value: &Value| match value {
-        Value::Null | Value::Bool(false) => true,
-        Value::String(text) => matches!(text.as_str(), "" | "null" | "false"),
-        _ => false,
-    };
-    parameters.get(name).is_some_and(|value| !says_none(value))
+/// Whether they take the place of the caller.
+pub fn takes_own_place(parameters: &Map<String, Value>) -> bool {
+    parameters.get(VIA_IP).is_some_and(|value| says_place(VIA_IP, value))
+}
+/// Whether a value of one of [`PLACES`] is a place: as searches read it, since there are many ways to write none.
+fn says_place(name: &str, value: &Value) -> bool {
+    let only = Map::from_iter([(name.to_owned(), value.clone())]);
+    SearchParams::from_json(&only)
+        .map_or(true, |params| params.has_place() || params.other.get(VIA_IP) == Some(&Value::Bool(true)))
 }
 
 impl Restrictions {
@@ -239,7 +243,11 @@ mod tests {
             ),
             // a place that the parent does not give takes none away
             ("insideBoundingBox=1,2,3,4", "aroundLatLngViaIP=false", "insideBoundingBox=1,2,3,4"),
+            ("insideBoundingBox=1,2,3,4", "aroundLatLngViaIP=0", "insideBoundingBox=1,2,3,4"),
+            ("insideBoundingBox=1,2,3,4", "aroundLatLngViaIP=1", "aroundLatLngViaIP=1"),
             ("insideBoundingBox=1,2,3,4", "insideBoundingBox=", "insideBoundingBox=1,2,3,4"),
+            ("insideBoundingBox=1,2,3,4", "insidePolygon=[[]]", "insideBoundingBox=1,2,3,4"),
+            ("similarQuery=a", "query=", "query="),
             ("distinct=2", "distinct=1&validUntil=7", "distinct=1"),
         ] {
             assert_eq!(of([secured, parent]), expected, "{secured} under {parent}");

@@ -1,7 +1,7 @@
 //! How are many records removed at once (C§3.5)?
 
 use crate::auth::Caller;
-use crate::auth::restrictions::{CONJOINED, has_place};
+use crate::auth::restrictions::{CONJOINED, VIA_IP, has_place, takes_own_place};
 use crate::call::Call;
 use crate::reply::Reply;
 use crate::search::forced_filter;
@@ -11,9 +11,6 @@ use quorate_model::settings::table::lookup;
 use quorate_model::{Error, RecordOp, Result, SearchParams};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::{Map, Value};
-
-/// The centre where the caller is, which only searches have.
-const VIA_IP: &str = "aroundLatLngViaIP";
 
 /// `POST /1/indexes/{indexName}/deleteByQuery`: every record that passes the filters.
 pub async fn delete_by(call: &Call<'_>) -> Result<Reply> {
@@ -41,15 +38,16 @@ fn under_key(
 ) -> Result<Map<String, Value>> {
     let mut forced = caller.forced_parameters();
     forced.retain(|name, _| DELETE_BY_NAMES.contains(&name.as_str()) || name == VIA_IP);
-    if has_place(&forced) && asked.has_place() {
+    if asked.has_place() && (has_place(&forced) || forced.contains_key("aroundRadius")) {
         return Err(Error::invalid(
-            "deleteBy takes no places with a key that forces one: both would have to hold",
+            "deleteBy takes no places with a key that forces one, or a radius: both would have to hold",
         ));
     }
     // a place that cannot be written into the deletion must not be none
-    if forced.remove(VIA_IP).is_some_and(|value| value == "true") {
+    if takes_own_place(&forced) {
         return Err(Error::forbidden("deleteBy cannot be done with a key that forces aroundLatLngViaIP"));
     }
+    forced.remove(VIA_IP);
     members.extend(forced);
     let filter = asked.filter.and(forced_filter(caller)?);
     for name in CONJOINED {

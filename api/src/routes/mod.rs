@@ -61,7 +61,7 @@ impl<H> Router<H> {
     /// Finds the row of a raw (still encoded) path.
     ///
     /// Errors: `NotFound` for a path no row has, `MethodNotAllowed` when only other methods have it, `Invalid` when
-    /// a name is not UTF-8.
+    /// a name is not UTF-8, and for a deletion whose path ends with a slash.
     pub fn find<'p>(&self, verb: Option<Verb>, path: &'p str) -> Result<Match<'p, H>> {
         let mut parts = [""; SEGMENTS_MAX];
         let mut len = 0;

@@ -115,7 +115,8 @@ async fn a_deletion_by_filters_reaches_only_what_the_key_shows() {
     for (key, asked, status) in [
         (&secured, json!({"insideBoundingBox": "-89,-179,89,179"}), 400),
         (&widened, json!({"aroundLatLng": "0,0", "aroundRadius": "all"}), 400),
-        (&derive(&plain, "aroundLatLngViaIP=true&aroundRadius=10"), json!({"filters": "group>=0"}), 403),
+        (&derive(&plain, "aroundLatLngViaIP=1&aroundRadius=10"), json!({"filters": "group>=0"}), 403),
+        (&derive(&plain, "aroundRadius=all"), json!({"aroundLatLng": "0,0", "aroundRadius": 10}), 400),
     ] {
         let answer =
             node.call_with(key, Method::POST, "/1/indexes/g/deleteByQuery", &asked.to_string()).await;

@@ -258,7 +258,14 @@ pub(super) fn check_majority(seen: &Overview, name: &str) -> Result<()> {
         None if silent.is_empty() => {
             "the others do not vote there yet: drain it, and wait until they do".to_owned()
         }
-        None => format!("{} does not answer: start it, or remove it first", silent.join(", ")),
+        None if is_reachable(seen, name) => {
+            format!("{} does not answer: start it, or remove it first", silent.join(", "))
+        }
+        None => format!(
+            "{} does not answer either: start one of them; if their disks are lost for good, stop the others and let them go on \
+             without them by quorate cluster recover",
+            silent.join(", ")
+        ),
     };
     Err(Error::invalid(format!(
         "{name} cannot be removed, not by force either: without it group {} has no majority, for {others}",

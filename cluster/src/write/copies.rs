@@ -167,9 +167,11 @@ async fn attempt(
         group: filling.group,
     };
     let copies: Vec<Copied> = plan.iter().zip(&fillings).map(copied).collect();
+    let life = || env.meta().catalogue.get(destination).map(|row| row.incarnation);
+    let before = life();
     let mut accepted = point(env, destination, sources, copies, deadline).await?;
-    // it may have been given up as nobody's, or another change may have come after it: then it is begun again
-    if env.meta().catalogue.get(destination).is_none_or(|row| row.incarnation != reserved[0]) {
+    // refused, or given up as nobody's; when the name changed, another change may have come after this one
+    if env.meta().reserved.contains_key(&reserved[0]) || life() == before {
         return Ok(None);
     }
     if let Some(task_id) = rebuilt {

@@ -5,8 +5,6 @@ use serde_json::{Number, Value};
 
 /// Columns of a file.
 pub const COLUMNS_MAX: usize = 10_000;
-/// Digits that every number keeps.
-const DIGITS_MAX: usize = 17;
 
 /// Whether the names of columns can be those of attributes. Errors: what is wrong with them.
 pub fn check_names(names: &[String]) -> Result<()> {
@@ -45,9 +43,14 @@ pub fn cell_value(name: &str, cell: &str) -> Option<Value> {
 }
 /// Whether a number says all that its text does: article numbers and the like have more digits than fit.
 fn is_kept(number: &Number, text: &str) -> bool {
+    let shown = number.as_f64().map(|number| format!("{number:e}"));
+    number.is_i64() || number.is_u64() || shown.is_some_and(|shown| digits(&shown) == digits(text))
+}
+/// The digits that count of a number as it is written, wherever its point is.
+fn digits(text: &str) -> String {
     let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-    let digits = mantissa.chars().filter(char::is_ascii_digit).skip_while(|digit| *digit == '0').count();
-    number.is_i64() || number.is_u64() || digits <= DIGITS_MAX
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    digits.trim_start_matches('0').trim_end_matches('0').to_owned()
 }
 
 /// The text of a cell. An empty one says nothing, but for a query: that is searched for, too.
@@ -70,6 +73,10 @@ mod tests {
             ("18446744073709551615", json!(u64::MAX)),
             ("400638133393100000123", json!("400638133393100000123")),
             ("0.12345678901234567890", json!("0.12345678901234567890")),
+            ("12.500000000000000000000", json!(12.5)),
+            ("100000000000000000000", json!(1e20)),
+            ("9007199254740993.0", json!("9007199254740993.0")),
+            ("1e-400", json!("1e-400")),
             ("true", json!(true)),
             ("True", json!("True")),
         ] {
