@@ -199,7 +199,9 @@ fn empty_folders_take_nobodys_place() {
         assert!(words.iter().all(|word| answer.message().contains(word)), "{answer:?}");
     };
     let few = ["too few full copies of group 0, ", "(of the first there are 1, and 2 are needed)"];
-    refused(cluster.any().post("/admin/nodes/n1/replace", &json!({})).unwrap(), &few);
+    let replace = || cluster.any().post("/admin/nodes/n1/replace", &json!({})).unwrap();
+    wait_until(PATIENCE, "it counts as gone", || !replace().message().contains("was heard of"));
+    refused(replace(), &few);
     refused(cluster.any().post("/admin/nodes/n1/drain", &json!({})).unwrap(), &few);
     let unled = "n1 is a member of groups without a leader (";
     refused(cluster.clients()[0].delete("/admin/nodes/n1").unwrap(), &[unled]);
