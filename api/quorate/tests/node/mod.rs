@@ -1,7 +1,5 @@
 //! A node as a process, and commands against it.
 
-#![allow(dead_code, reason = "not every test uses all of it")]
-
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
