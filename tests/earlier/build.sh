@@ -20,6 +20,7 @@ commits='
 7 ed31f1a
 8 97eb6b8
 9 f8abd5be
+10 c4db1914
 '
 while read -r level commit; do
   [ -n "$level" ] || continue

@@ -196,7 +196,8 @@ impl Reader {
                 let (object_id, changes) = parse_partial(body(), None, self.record_bytes_max).map_err(at)?;
                 let object_id = object_id.ok_or_else(|| missing_id(position))?;
                 let create = action == BatchAction::PartialUpdateObject;
-                Ok(CallerOp::Ready(RecordOp::Partial { object_id, changes, create }))
+                let bytes_max = self.record_bytes_max as u64;
+                Ok(CallerOp::Ready(RecordOp::PartialUpTo { object_id, changes, create, bytes_max }))
             }
             BatchAction::AddObject | BatchAction::UpdateObject => {
                 if item.body.is_none() {

@@ -51,7 +51,8 @@ pub async fn partial(call: &Call<'_>) -> Result<Reply> {
     let (bytes_max, id) = (call.state.limits().record_bytes_max, object_id.clone());
     let read = move |body: &[u8]| parse_partial(body, Some(&id), bytes_max);
     let (_, changes) = parse::away(&call.body, read).await?;
-    let op = RecordOp::Partial { object_id: object_id.clone(), changes, create };
+    let bytes_max = bytes_max as u64;
+    let op = RecordOp::PartialUpTo { object_id: object_id.clone(), changes, create, bytes_max };
     let receipt = write(call, CallerOp::Ready(op)).await?;
     let body = receipt_body(receipt.task_id, &receipt.updated_at, Stamps::Updated, Some(&object_id));
     Ok(Reply::ok(body))

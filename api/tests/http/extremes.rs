@@ -190,3 +190,40 @@ async fn no_hit_has_a_member_twice() {
     assert_eq!(node.post("/1/indexes/i/query", plain).await["hits"][0]["_highlightResult"], json!({"t": 1}));
     assert_eq!(node.get("/1/indexes/i/1").await["_rankingInfo"], 2);
 }
+
+#[actix_web::test]
+async fn partial_updates_make_no_record_larger_than_it_may_be() {
+    let node = Node::start().await;
+    let add = |letter: &str| json!({"tags": {"_operation": "Add", "value": letter.repeat(300)}});
+    let partial = "/1/indexes/i/a/partial";
+    for letter in ["x", "y", "z"] {
+        node.write(Method::POST, partial, add(letter)).await;
+    }
+    let too_big = "Record is too big size=1237/1000 bytes.";
+    node.call(Method::POST, partial, &add("w").to_string()).await.refused(400, too_big);
+    let batch = |updates: Vec<Value>| {
+        let of_one = |body| json!({"action": "partialUpdateObject", "body": body});
+        json!({"requests": updates.into_iter().map(of_one).collect::<Vec<_>>()})
+    };
+    let mut of_a = add("w");
+    of_a["objectID"] = json!("a");
+    let refused = batch(vec![json!({"objectID": "b", "n": 1}), of_a]);
+    node.call(Method::POST, "/1/indexes/i/batch", &refused.to_string()).await.refused(400, too_big);
+    node.call(Method::GET, "/1/indexes/i/b", "").await.refused(404, "ObjectID does not exist");
+    // what takes another one's place adds nothing
+    node.write(Method::POST, partial, json!({"tags": ["v".repeat(900)]})).await;
+
+    // one that comes too soon changes nothing, whoever sends it, and those behind it count
+    let grow = |n: usize| {
+        let mut update = add("g");
+        update["objectID"] = json!("c");
+        update["n"] = json!(n);
+        update
+    };
+    let mut updates: Vec<Value> = (0..10).map(grow).collect();
+    updates.push(json!({"objectID": "c", "last": true}));
+    node.write(Method::POST, "/1/indexes/i/batch", batch(updates)).await;
+    let record = node.get("/1/indexes/i/c").await;
+    assert_eq!(record["tags"].as_array().unwrap().len(), 3, "{record}");
+    assert_eq!((&record["n"], &record["last"]), (&json!(2), &json!(true)));
+}

@@ -147,6 +147,18 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "01 00 05 05  00 0169 0102  01 0169 0103 01  02 0169  03 0104  04".into(),
         ),
         (
+            index(IndexCommand::Records {
+                index: 5,
+                ops: vec![RecordOp::PartialUpTo {
+                    object_id: "i".into(),
+                    changes: vec![3],
+                    create: true,
+                    bytes_max: 9,
+                }],
+            }),
+            "01 00 05 01  05 0169 0103 01 09".into(),
+        ),
+        (
             index(IndexCommand::Settings { index: 5, changes: vec![1], replace: true }),
             "01 01 05 0101 01".into(),
         ),
@@ -387,6 +399,11 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             ) => "0800",
             Command::Index(IndexCommand::InstallModel { .. }) => "0800",
             Command::Index(IndexCommand::EventsSent { .. }) => "0900",
+            Command::Index(IndexCommand::Records { ops, .. })
+                if matches!(ops[..], [RecordOp::PartialUpTo { .. }]) =>
+            {
+                "0b00"
+            }
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

@@ -18,12 +18,13 @@ use crate::metrics;
 use crate::types::{CallerOp, Receipt};
 use crate::users::env::part_for_write;
 use crate::write::env::Env;
+use crate::write::growth;
 use crate::write::replicas;
 use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
 use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
-use quorate_node::ops::IndexCommand;
+use quorate_node::ops::{Incarnation, IndexCommand};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -49,6 +50,9 @@ fn owned(op: CallerOp, user: &UserId, ids: &IdSource) -> Result<(RecordOp, Optio
         }
         CallerOp::Ready(RecordOp::Partial { object_id: id, changes, create }) => {
             (RecordOp::Partial { object_id: stored(&id), changes, create }, Some(id))
+        }
+        CallerOp::Ready(RecordOp::PartialUpTo { object_id: id, changes, create, bytes_max }) => {
+            (RecordOp::PartialUpTo { object_id: stored(&id), changes, create, bytes_max }, Some(id))
         }
         CallerOp::Ready(RecordOp::Delete { object_id: id }) => {
             (RecordOp::Delete { object_id: stored(&id) }, Some(id))
@@ -107,12 +111,22 @@ async fn carry_out(
     name: &IndexName,
     ops: Vec<RecordOp>,
 ) -> Result<Accepted> {
+    let ops = growth::bounded(context, shown(&context.meta(), user, name)?, ops).await?;
     let accepted = match user.is_public() {
         true => everywhere(context, name, ops).await?,
         false => with_user(context, user, name, ops).await?,
     };
     metrics::accepted("records");
     Ok(accepted)
+}
+
+/// The index that holds a user's records as far as this node knows; `None` when there is none.
+fn shown(meta: &MetaState, user: &UserId, name: &IndexName) -> Result<Option<Incarnation>> {
+    let part = match meta.users.map.get(user) {
+        Some(assigned) if !user.is_public() => meta.partition_of(name, assigned.cluster)?,
+        Some(_) | None => name.clone(),
+    };
+    Ok(meta.catalogue.get(&part).map(|row| row.incarnation))
 }
 
 async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {
@@ -182,11 +196,5 @@ async fn everywhere(context: &NodeContext, name: &IndexName, ops: Vec<RecordOp>)
 
 /// The stored ids that operations name; `None` when some of them select records in another way.
 fn named(ops: &[RecordOp]) -> Option<Vec<String>> {
-    let id = |op: &RecordOp| match op {
-        RecordOp::Put { object_id, .. }
-        | RecordOp::Partial { object_id, .. }
-        | RecordOp::Delete { object_id } => Some(object_id.clone()),
-        RecordOp::DeleteBy { .. } | RecordOp::Clear => None,
-    };
-    ops.iter().map(id).collect()
+    ops.iter().map(|op| op.object_id().map(str::to_owned)).collect()
 }

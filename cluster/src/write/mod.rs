@@ -6,6 +6,7 @@ pub mod copies;
 pub mod dictionaries;
 pub mod env;
 pub mod events;
+pub mod growth;
 pub mod operate;
 pub mod replicas;
 pub mod resource_changes;
@@ -70,12 +71,7 @@ impl Plan {
                 Some(object_id)
             }
             CallerOp::Ready(op) => {
-                let named = match &op {
-                    RecordOp::Put { object_id, .. }
-                    | RecordOp::Partial { object_id, .. }
-                    | RecordOp::Delete { object_id } => Some(object_id.clone()),
-                    RecordOp::DeleteBy { .. } | RecordOp::Clear => None,
-                };
+                let named = op.object_id().map(str::to_owned);
                 self.ops.push(op);
                 named
             }
@@ -121,7 +117,7 @@ impl Plan {
 /// What operations do to the disk.
 pub fn purpose(ops: &[RecordOp]) -> Purpose {
     let adds = |op: &RecordOp| match op {
-        RecordOp::Put { .. } | RecordOp::Partial { .. } => true,
+        RecordOp::Put { .. } | RecordOp::Partial { .. } | RecordOp::PartialUpTo { .. } => true,
         RecordOp::Delete { .. } | RecordOp::DeleteBy { .. } | RecordOp::Clear => false,
     };
     if ops.iter().any(adds) || ops.is_empty() { Purpose::Add } else { Purpose::Remove }
@@ -152,13 +148,15 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
+    let is_kept = plan.reset == Reset::No;
+    plan.ops = growth::bounded(context, is_kept.then_some(row.incarnation), plan.ops).await?;
     let command = plan.command(row.incarnation, &context.resource_kinds());
     let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
     metrics::accepted("records");

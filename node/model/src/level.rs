@@ -17,7 +17,7 @@ pub const FIRST: u16 = 1;
 /// The newest level that this program knows. It rises when a variant is appended to any command, whose row then has the new
 /// level, and when commands do more than before, which they do from the moment at which the level is in force: with the first thing after a release that older programs do not know: what
 /// needs a level that no program has would be refused for ever.
-pub const NEWEST: u16 = OVERLAP_OF_ALL;
+pub const NEWEST: u16 = BOUNDED_GROWTH;
 /// The level from which on records belong to users.
 pub const OF_USERS: u16 = 2;
 /// From this level on, segments are written in the form that has the letters of words; nobody reads the first form only.
@@ -56,6 +56,8 @@ pub const ORDERED_CURSORS: u16 = 9;
 
 /// From this level on, no earlier admin key counts for longer after a rotation than the one that was replaced.
 pub const OVERLAP_OF_ALL: u16 = 10;
+/// From this level on, partial updates say how large a record may become.
+pub const BOUNDED_GROWTH: u16 = 11;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;

@@ -54,7 +54,8 @@ pub fn operation_bytes(op: &RecordOp) -> usize {
     FRAME
         + match op {
             RecordOp::Put { object_id, record } => object_id.len() + record.len(),
-            RecordOp::Partial { object_id, changes, create: _ } => object_id.len() + changes.len(),
+            RecordOp::Partial { object_id, changes, .. }
+            | RecordOp::PartialUpTo { object_id, changes, .. } => object_id.len() + changes.len(),
             RecordOp::Delete { object_id } => object_id.len(),
             RecordOp::DeleteBy { params } => params.len(),
             RecordOp::Clear => 0,
@@ -76,6 +77,7 @@ fn event_bytes(event: &Event) -> usize {
 fn operation_needs(op: &RecordOp) -> Needs {
     match op {
         RecordOp::DeleteBy { params } => level::of_delete_by(params),
+        RecordOp::PartialUpTo { .. } => Needs::level(level::BOUNDED_GROWTH),
         // the built-in operations are those of the first level
         RecordOp::Put { .. } | RecordOp::Partial { .. } | RecordOp::Delete { .. } | RecordOp::Clear => {
             Needs::NOTHING

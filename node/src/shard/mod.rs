@@ -6,6 +6,7 @@ mod core;
 mod failures;
 mod handle;
 mod open;
+mod operations;
 mod options;
 mod queue;
 mod rebuild;

@@ -4,15 +4,12 @@
 use super::attempts::Attempts;
 use super::failures::Failures;
 use super::options::{ShardOptions, WorkPosition};
-use crate::error::{Error, Result, is_outcome};
+use crate::error::{Error, Result};
 use crate::index::IndexState;
 use crate::log_place::LogPlace;
-use bytes::Bytes;
 use quorate_engine::Schema;
 use quorate_engine::index::{MergeGoal, MergeState, Payload, ShardView, ShardWriter};
-use quorate_model::record::{PartialOutcome, apply_partial};
-use quorate_model::user::OWNER;
-use quorate_model::{Filter, RecordOp, SearchParams, UserId};
+use quorate_model::RecordOp;
 use quorate_store::space::Claim;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,7 +54,7 @@ pub(super) struct OpenShard {
     /// Merges that failed, since one succeeded.
     merges: Attempts,
     /// What the last command that selects records by a query came to.
-    resolved: Option<Arc<Vec<RecordOp>>>,
+    pub(super) resolved: Option<Arc<Vec<RecordOp>>>,
     unflushed_since: Option<Instant>,
     unpublished_since: Option<Instant>,
     published: Instant,
@@ -136,80 +133,6 @@ impl OpenShard {
     /// records by a query.
     pub fn resolved(&mut self, ops: &Arc<Vec<RecordOp>>) -> Arc<Vec<RecordOp>> {
         self.resolved.take().unwrap_or_else(|| ops.clone())
-    }
-
-    fn run(&mut self, ops: &[RecordOp]) -> Result<()> {
-        let mut resolved: Option<Vec<RecordOp>> = None;
-        for (number, op) in ops.iter().enumerate() {
-            match (op, &mut resolved) {
-                (RecordOp::DeleteBy { .. }, None) => resolved = Some(ops[..number].to_vec()),
-                (RecordOp::DeleteBy { .. }, Some(_)) | (_, None) => {}
-                (other, Some(resolved)) => resolved.push(other.clone()),
-            }
-            match op {
-                RecordOp::Put { object_id, record } => {
-                    self.writer.put(object_id, Bytes::copy_from_slice(record)).map_err(|e| self.engine(e))?;
-                }
-                RecordOp::Partial { object_id, changes, create } => {
-                    let current = self.writer.get(object_id).map_err(|e| self.engine(e))?;
-                    match apply_partial(current.as_deref(), changes, *create, object_id) {
-                        Ok(PartialOutcome::Write(record)) => {
-                            self.writer.put(object_id, Bytes::from(record)).map_err(|e| self.engine(e))?;
-                        }
-                        // an update that cannot be carried out changes nothing, on every node alike
-                        Ok(PartialOutcome::Ignore) => {}
-                        Err(error) if is_outcome(error.kind) => {}
-                        Err(error) => return Err(Error::Model(error)),
-                    }
-                }
-                RecordOp::Delete { object_id } => {
-                    self.writer.delete(object_id);
-                }
-                RecordOp::DeleteBy { params } => {
-                    let deleted = self.delete_by(params)?;
-                    let ops = deleted.into_iter().map(|object_id| RecordOp::Delete { object_id });
-                    resolved.get_or_insert_default().extend(ops);
-                }
-                RecordOp::Clear => self.writer.clear(),
-            }
-        }
-        self.resolved = resolved.map(Arc::new);
-        Ok(())
-    }
-
-    /// Deletes what a query selects and returns what that was.
-    fn delete_by(&mut self, params: &[u8]) -> Result<Vec<String>> {
-        let parsed = serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(params)
-            .map_err(|e| quorate_model::Error::invalid(e.to_string()))
-            .and_then(|mut params| {
-                let owner = params.remove(OWNER);
-                let parsed = SearchParams::from_json(&params)?;
-                match owner.as_ref().and_then(serde_json::Value::as_str).map(UserId::new).transpose()? {
-                    Some(owner) => Ok(SearchParams {
-                        filter: parsed.filter.meant_by(&owner).and(Filter::owned_by(&owner)),
-                        ..parsed
-                    }),
-                    None => Ok(parsed),
-                }
-            });
-        let view = self.writer.publish().map_err(|e| self.engine(e))?;
-        let matching =
-            parsed.and_then(|params| quorate_engine::matching_ids(&view, self.shown.settings(), &params));
-        match matching {
-            Ok(object_ids) => {
-                for object_id in &object_ids {
-                    self.writer.delete(object_id);
-                }
-                Ok(object_ids)
-            }
-            // it was checked before it was proposed; should it be wrong all the same, it is on every node alike
-            Err(error) if is_outcome(error.kind) => {
-                tracing::warn!(index = self.state.incarnation, %error, "a deleteByQuery had no effect");
-                Ok(vec![])
-            }
-            // what this node alone meets: it is tried again, and nothing comes before it
-            Err(error) => Err(Error::Model(error)),
-        }
     }
 
     /// In what time reads should be shown the operations, if nothing else happens; `None` = there is nothing to show.

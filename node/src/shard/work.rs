@@ -75,7 +75,9 @@ impl Work {
 pub(super) fn ops_bytes(ops: &[RecordOp]) -> usize {
     let each = |op: &RecordOp| match op {
         RecordOp::Put { object_id, record } => object_id.len() + record.len(),
-        RecordOp::Partial { object_id, changes, .. } => object_id.len() + changes.len(),
+        RecordOp::Partial { object_id, changes, .. } | RecordOp::PartialUpTo { object_id, changes, .. } => {
+            object_id.len() + changes.len()
+        }
         RecordOp::Delete { object_id } => object_id.len(),
         RecordOp::DeleteBy { params } => params.len(),
         RecordOp::Clear => 0,

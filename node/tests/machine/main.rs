@@ -199,6 +199,11 @@ fn partial(id: &str, changes: &str) -> RecordOp {
     RecordOp::Partial { object_id: id.into(), changes: changes.into(), create: true }
 }
 
+/// The same of a record that may take so many bytes.
+fn bounded(id: &str, changes: &str, bytes_max: u64) -> RecordOp {
+    RecordOp::PartialUpTo { object_id: id.into(), changes: changes.into(), create: true, bytes_max }
+}
+
 /// Synonyms with these ids, each of the id and a word.
 fn synonyms(index: u64, ids: &[&str], word: &str, replace: bool) -> IndexCommand {
     let raw = |id: &&str| {

@@ -71,7 +71,7 @@ impl Author {
         match self.chance.index(12) {
             0..=3 => put(id, n),
             4..=6 => partial(id, r#"{"n":{"_operation":"Increment","value":1}}"#),
-            7 => partial(id, &format!(r#"{{"m":{n}}}"#)),
+            7 => bounded(id, &format!(r#"{{"m":{n}}}"#), 24 + u64::from(n)),
             8 => RecordOp::Delete { object_id: id.into() },
             9..=10 => dictionaries::record(id, dictionaries::COMPOUND),
             _ if self.chance.once_in(3) => RecordOp::Clear,

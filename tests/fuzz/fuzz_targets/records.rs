@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
         let changes = parsed.1;
         let current = br#"{"objectID":"id","n":1,"list":[1,"a"],"nested":{"x":1}}"#;
         for current in [None, Some(current.as_slice())] {
-            if let Ok(PartialOutcome::Write(record)) = apply_partial(current, &changes, true, "id") {
+            if let Ok(PartialOutcome::Write(record)) = apply_partial(current, &changes, true, "id", None) {
                 let (id, _) = parse_record(&record, None, usize::MAX).expect("an updated record is a record");
                 assert_eq!(id.as_deref(), Some("id"));
             }

@@ -115,7 +115,9 @@ impl Replica {
                 };
                 self.records.retain(|(of, id), _| *of != index || !is_meant(id));
             }
-            other @ (RecordOp::Partial { .. } | RecordOp::Clear) => panic!("nobody does that: {other:?}"),
+            other @ (RecordOp::Partial { .. } | RecordOp::PartialUpTo { .. } | RecordOp::Clear) => {
+                panic!("nobody does that: {other:?}")
+            }
         }
     }
     /// The records of an owner by their stored ids.

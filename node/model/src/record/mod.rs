@@ -8,7 +8,7 @@ mod tests;
 
 pub use action::BatchAction;
 pub use parse::{
-    at_position, check_object_id, object_id_from_json, parse_partial, parse_record, with_object_id,
+    at_position, check_object_id, object_id_from_json, parse_partial, parse_record, too_large, with_object_id,
 };
 pub use partial::{PartialOutcome, apply_partial};
 
@@ -51,6 +51,31 @@ pub enum RecordOp {
     },
     /// Removes every record; settings stay.
     Clear,
+    /// As `Partial`, unless the record would become larger than it may be: then nothing changes.
+    PartialUpTo {
+        /// The record's id.
+        object_id: String,
+        /// Raw JSON object of attributes or built-in operations, without objectID.
+        #[serde(with = "serde_bytes")]
+        changes: Vec<u8>,
+        /// Creates the record when it is missing.
+        create: bool,
+        /// Bytes that the record may take. A record that is larger already may get smaller.
+        bytes_max: u64,
+    },
+}
+
+impl RecordOp {
+    /// The id of the record that it is for; `None` when it is for several.
+    pub fn object_id(&self) -> Option<&str> {
+        match self {
+            RecordOp::Put { object_id, .. }
+            | RecordOp::Partial { object_id, .. }
+            | RecordOp::PartialUpTo { object_id, .. }
+            | RecordOp::Delete { object_id } => Some(object_id),
+            RecordOp::DeleteBy { .. } | RecordOp::Clear => None,
+        }
+    }
 }
 
 /// A built-in operation of a partial update (C§3.5).

@@ -113,14 +113,16 @@ pub fn at_position(mut error: Error, position: u64) -> Error {
 }
 
 fn check_size(size: usize, limit: usize, object_id: Option<&str>) -> Result<()> {
-    if size <= limit {
-        return Ok(());
-    }
+    if size <= limit { Ok(()) } else { Err(too_large(size, limit, object_id)) }
+}
+
+/// The error of a record that takes more bytes than it may (C§20).
+pub fn too_large(size: usize, limit: usize, object_id: Option<&str>) -> Error {
     let mut error = Error::invalid(format!(
         "Record is too big size={size}/{limit} bytes. Please have a look at the option record-bytes-max"
     ));
     error.object_id = object_id.map(str::to_owned);
-    Err(error)
+    error
 }
 
 fn scan_object(bytes: &[u8]) -> Result<Minified> {

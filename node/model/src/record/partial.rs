@@ -19,6 +19,8 @@ pub enum PartialOutcome {
     Write(Vec<u8>),
     /// Nothing: the record is missing and must not be created, or a condition does not hold.
     Ignore,
+    /// Nothing: the record would take so many bytes, more than it may and more than it does.
+    TooLarge(usize),
 }
 
 /// What one attribute becomes.
@@ -32,13 +34,15 @@ enum Change {
 /// Applies the changes that `parse_partial` accepted to a stored record, or to a missing one.
 ///
 /// Attributes keep their order; new ones follow in the order of `changes`. `create` makes a missing record, but an
-/// IncrementFrom of anything but 0 and an IncrementSet of 0 or less do not create it.
-/// Errors: `Internal` when a text is not what this crate wrote.
+/// IncrementFrom of anything but 0 and an IncrementSet of 0 or less do not create it. Without `bytes_max` a record may become as
+/// large as it does.
+/// Errors: `Internal` when a text is not what this crate wrote. Cost: proportional to the record and the changes.
 pub fn apply_partial(
     current: Option<&[u8]>,
     changes: &[u8],
     create: bool,
     object_id: &str,
+    bytes_max: Option<u64>,
 ) -> Result<PartialOutcome> {
     if current.is_none() && !create {
         return Ok(PartialOutcome::Ignore);
@@ -73,7 +77,12 @@ pub fn apply_partial(
             Change::Refuse => return Ok(PartialOutcome::Ignore),
         }
     }
-    Ok(PartialOutcome::Write(assemble(&record, &changes, &replaced, &added)))
+    let written = assemble(&record, &changes, &replaced, &added);
+    let is_too_large = bytes_max.is_some_and(|bytes_max| written.len() as u64 > bytes_max);
+    Ok(match is_too_large && written.len() > current.len() {
+        true => PartialOutcome::TooLarge(written.len()),
+        false => PartialOutcome::Write(written),
+    })
 }
 
 fn stored(text: &[u8]) -> Result<Minified> {

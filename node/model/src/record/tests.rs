@@ -126,9 +126,9 @@ fn c3_5_operations_are_checked_before_they_are_kept() {
 fn apply(current: &str, changes: &str, expected: &str) {
     let current = (current != "-").then_some(current.as_bytes());
     let (_, parsed) = parse_partial(changes.as_bytes(), Some("i"), RECORD_BYTES_MAX).unwrap();
-    let found = match apply_partial(current, &parsed, true, "i").unwrap() {
+    let found = match apply_partial(current, &parsed, true, "i", None).unwrap() {
         PartialOutcome::Write(text) => String::from_utf8(text).unwrap(),
-        PartialOutcome::Ignore => "-".to_owned(),
+        PartialOutcome::Ignore | PartialOutcome::TooLarge(_) => "-".to_owned(),
     };
     assert_eq!(found, expected, "for {changes}");
 }
@@ -141,7 +141,22 @@ fn card_4_3_3_attributes_are_replaced_whole() {
         r#"{"objectID":"i","a":{"x":3},"b":1.0,"c":null}"#,
     );
     apply("-", r#"{"a":1}"#, r#"{"objectID":"i","a":1}"#);
-    assert_eq!(apply_partial(None, br#"{"a":1}"#, false, "i").unwrap(), PartialOutcome::Ignore);
+    assert_eq!(apply_partial(None, br#"{"a":1}"#, false, "i", None).unwrap(), PartialOutcome::Ignore);
+}
+
+#[test]
+fn a_record_grows_up_to_what_it_may_take() {
+    let record = br#"{"objectID":"i","a":["x"]}"#;
+    let add = br#"{"a":{"_operation":"Add","value":"y"}}"#;
+    let within = |bytes_max| apply_partial(Some(record), add, true, "i", Some(bytes_max)).unwrap();
+    let grown = br#"{"objectID":"i","a":["x","y"]}"#;
+    assert_eq!(within(30), PartialOutcome::Write(grown.to_vec()));
+    assert_eq!(within(29), PartialOutcome::TooLarge(30));
+    // what is too large already may get smaller, or stay as large
+    let small = |changes: &[u8]| apply_partial(Some(record), changes, true, "i", Some(10)).unwrap();
+    assert_eq!(small(br#"{"a":1}"#), PartialOutcome::Write(br#"{"objectID":"i","a":1}"#.to_vec()));
+    assert_eq!(small(br#"{"a":["z"]}"#), PartialOutcome::Write(br#"{"objectID":"i","a":["z"]}"#.to_vec()));
+    assert_eq!(small(br#"{"b":1}"#), PartialOutcome::TooLarge(32));
 }
 
 #[test]
@@ -270,8 +285,8 @@ proptest! {
         let (_, old) = parse_record(old.as_bytes(), Some("i"), RECORD_BYTES_MAX).unwrap();
         if let Ok((_, changes)) = parse_partial(changes.as_bytes(), Some("i"), RECORD_BYTES_MAX) {
             for current in [Some(old.as_slice()), None] {
-                let outcome = apply_partial(current, &changes, true, "i").unwrap();
-                prop_assert_eq!(&apply_partial(current, &changes, true, "i").unwrap(), &outcome);
+                let outcome = apply_partial(current, &changes, true, "i", None).unwrap();
+                prop_assert_eq!(&apply_partial(current, &changes, true, "i", None).unwrap(), &outcome);
                 if let PartialOutcome::Write(text) = outcome {
                     let again = parse_record(&text, None, RECORD_BYTES_MAX).unwrap();
                     prop_assert_eq!(again, (Some("i".to_owned()), text));
@@ -284,7 +299,7 @@ proptest! {
     fn any_bytes_are_answered(bytes in prop::collection::vec(any::<u8>(), 0..48), text in r#"[{}\[\]",:a0-9objectID_ ]{0,40}"#) {
         let _ = parse_record(&bytes, None, RECORD_BYTES_MAX);
         let _ = parse_partial(&bytes, None, RECORD_BYTES_MAX);
-        let _ = apply_partial(Some(&bytes), &bytes, true, "i");
+        let _ = apply_partial(Some(&bytes), &bytes, true, "i", None);
         if let Ok((Some(id), record)) = parse_record(text.as_bytes(), None, RECORD_BYTES_MAX) {
             prop_assert_eq!(parse_record(&record, None, RECORD_BYTES_MAX).unwrap(), (Some(id), record));
         }
