@@ -1,6 +1,6 @@
 //! What a placement group's log says about indices: the commands that node machines apply, and a row of facts for each.
 //!
-//! A new command is a variant behind the last one, its row in [`IndexCommand::row`], and an arm of
+//! A new command is a variant behind the last one, which says why a replay ends the same, its row in [`IndexCommand::row`], and an arm of
 //! `PlacementMachine::carry_out`, which applies it. Everybody else asks the row.
 
 mod content;
@@ -51,6 +51,10 @@ pub struct Follower {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum IndexCommand {
     /// Applies record operations in order, atomically. Makes the shard when the incarnation is new.
+    ///
+    /// Replay: the shard's files name the place they hold and are never ahead of it, steps of a command included; what is behind is handed
+    /// over again, in order. What partial updates read is the record as the shard has it then. `DeleteBy` reads records and settings
+    /// of its moment: it is durable, here and in all that the index feeds, before a later command is carried out.
     Records {
         /// The index.
         index: Incarnation,
@@ -58,6 +62,9 @@ pub enum IndexCommand {
         ops: Vec<RecordOp>,
     },
     /// Changes settings: members replace, `null` resets.
+    ///
+    /// Replay: a function of the metadata store, which stands exactly before the command. Whether files have to be rebuilt is
+    /// asked of the files, and what follows from it is work, not state.
     Settings {
         /// The index.
         index: Incarnation,
@@ -68,6 +75,9 @@ pub enum IndexCommand {
         replace: bool,
     },
     /// Makes `to` a copy of `from` (records, settings, synonyms, rules) as of this point of the log. A missing `from` gives an empty index.
+    ///
+    /// Replay: the records are durable in the copy, which names the place, before a later command is carried out; files of this place
+    /// or a later one are taken. With none, or older ones, nothing later was carried out, or a later command removes them again.
     Copy {
         /// Source.
         from: Incarnation,
@@ -75,11 +85,15 @@ pub enum IndexCommand {
         to: Incarnation,
     },
     /// Removes the index with its files.
+    ///
+    /// Replay: final, an incarnation never comes back. The manifest goes before the files, so none is left that lacks some.
     Drop {
         /// The index.
         index: Incarnation,
     },
     /// Several commands on one index, in order, as one.
+    ///
+    /// Replay: steps are counted. One that failed keeps those behind it from being carried out.
     Sequence {
         /// The commands.
         commands: Vec<IndexCommand>,
@@ -87,6 +101,8 @@ pub enum IndexCommand {
     /// Saves synonyms or rules. One with the id of another one replaces it, the last of a list wins.
     ///
     /// A change that would leave more of them than an index may have is none.
+    ///
+    /// Replay: a function of the metadata store.
     SaveResources {
         /// The index.
         index: Incarnation,
@@ -98,6 +114,8 @@ pub enum IndexCommand {
         replace: bool,
     },
     /// Removes a synonym or a rule; a missing one is no error.
+    ///
+    /// Replay: a function of the metadata store.
     DeleteResource {
         /// The index.
         index: Incarnation,
@@ -108,6 +126,9 @@ pub enum IndexCommand {
     },
     /// Lets exactly these indices follow `primary`: new ones are filled with its records as of this point of the log,
     /// and every later record operation on it is carried out on them, too. Those left out go their own way.
+    ///
+    /// Replay: the list is a function of the metadata store. One that is filled is as a copy; the files of one that becomes virtual go
+    /// unless they name a later place; one that is released is durable, naming this place, before a later command is carried out.
     Replicas {
         /// The index that is followed.
         primary: Incarnation,
@@ -118,12 +139,16 @@ pub enum IndexCommand {
     },
     /// Carries out a change of settings, synonyms or rules of an index also on all that follow it; virtual replicas take
     /// the settings that they may have.
+    ///
+    /// Replay: as the commands it stands for on the list of replicas (metadata store); none of them is on records.
     Forward {
         /// What is done to the index.
         command: Box<IndexCommand>,
     },
     /// Carries a command out for whoever moves or removes a user, and refuses all later ones of an earlier epoch: what
     /// somebody decided who has been overtaken since has no effect. It may name several indices of the group.
+    ///
+    /// Replay: fences are rows with their log index; those that a replay may ask for are kept.
     ForUser {
         /// The user.
         user: UserId,
@@ -133,28 +158,41 @@ pub enum IndexCommand {
         command: Box<IndexCommand>,
     },
     /// Lets every replica hash, later and elsewhere, what it holds at this place of the log. It changes nothing.
+    ///
+    /// Replay: nothing is noted for what the metadata store knows, nor for any that the log held at the start.
     Compare,
     /// From here on all indices of the group go by the dictionaries of this revision, or by later ones.
+    ///
+    /// Replay: the higher revision stays, with its place. Whether files have to be rebuilt is asked of them and of the node.
     Dictionaries {
         /// The log index of the change in the meta group's log; one that is not newer than what is in force changes nothing.
         revision: u64,
     },
     /// Keeps events, whose indices need not exist. They are received at the time of the entry.
+    ///
+    /// Replay: rows carry their log index, and files say through which entry they are whole; what stands in files and memory counts
+    /// once. Until rows are files the log is kept.
     Events {
         /// All that the group is to keep, in their order.
         events: Vec<Event>,
     },
     /// Forgets what a user did through here, in every index of the group.
+    ///
+    /// Replay: as events.
     ForgetUser {
         /// Either kind of token.
         token: String,
     },
     /// Keeps searches that count, of indices that need not exist any more.
+    ///
+    /// Replay: as events.
     Searches {
         /// All that the group is to keep.
         searches: Vec<CountedSearch>,
     },
     /// Puts a model of recommendations in force whose file is made, unless a later one is. The file comes beside.
+    ///
+    /// Replay: a row of the metadata store. The file is no part of the state: whoever lacks it fetches it or makes another one.
     InstallModel {
         /// Which.
         key: ModelKey,
@@ -166,6 +204,8 @@ pub enum IndexCommand {
         crc: u32,
     },
     /// Says that the sink of events has been given all that the group has of them through a place of its log.
+    ///
+    /// Replay: a function of the metadata store.
     EventsSent {
         /// The log index; one that is not later than what is known changes nothing.
         through: u64,
