@@ -54,9 +54,10 @@ impl Mutant {
     /// A seed that found it, tried before all others; without one the first seeds do.
     pub fn found_by(self) -> Option<u64> {
         match self {
-            Mutant::ReplacesByNameUnseen => Some(1),
-            Mutant::LeavesOnTheLeadersWord => Some(45),
-            Mutant::OverlooksWhoJustJoined => Some(1),
+            Mutant::ReplacesByNameUnseen | Mutant::RemovesUndrained => Some(10),
+            Mutant::LeavesOnTheLeadersWord => Some(117),
+            Mutant::OverlooksWhoJustJoined => Some(48),
+            Mutant::RemovesUnseen => Some(61),
             Mutant::ActsOnOldNews => Some(37),
             Mutant::OverlooksMeta => Some(11),
             Mutant::TrustsAgainAfterAFailedFetch => Some(25),
@@ -65,8 +66,6 @@ impl Mutant {
             Mutant::CountsDescriptions
             | Mutant::NameAndAddressSuffice
             | Mutant::AsBefore
-            | Mutant::RemovesUnseen
-            | Mutant::RemovesUndrained
             | Mutant::MetaCountsDescriptions => None,
         }
     }

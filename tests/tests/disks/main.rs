@@ -1,0 +1,5 @@
+//! Does a disk that is full stop writes alone, by name, and until it has room?
+
+mod filled_disk;
+mod full_disk;
+mod full_disks;
