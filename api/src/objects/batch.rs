@@ -23,7 +23,7 @@ pub async fn one_index(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
     let ops = read(call, Scope::PathIndex(index.clone())).await?;
     let ops = ops.into_iter().map(|(_, op)| op).collect();
-    let receipt = call.write(&index, ops).await?;
+    let receipt = call.write(&index, ops).await.map_err(in_batch)?;
     Ok(Reply::ok(batch_body(receipt.task_id, &receipt.object_ids)))
 }
 
@@ -33,10 +33,19 @@ pub async fn many_indices(call: &Call<'_>) -> Result<Reply> {
     ops.iter().filter_map(|(index, _)| index.as_ref()).for_each(|index| call.note.about(index));
     let named = ops.into_iter().map(|(index, op)| (index.expect("each operation names its index"), op));
     let (tasks, object_ids, at) = match call.user()? {
-        Some(user) => call.service().write_many_for(&user, named.collect()).await?,
-        None => call.service().write_many(named.collect()).await?,
-    };
+        Some(user) => call.service().write_many_for(&user, named.collect()).await,
+        None => call.service().write_many(named.collect()).await,
+    }
+    .map_err(in_batch)?;
     Ok(Reply::ok(multi_batch_body(&tasks, &object_ids, &at)))
+}
+
+/// As errors of batches are worded, when it is of one operation.
+fn in_batch(error: Error) -> Error {
+    match error.position {
+        Some(position) => at_position(error, position),
+        None => error,
+    }
 }
 
 /// Where the index of an operation is named.

@@ -5,7 +5,7 @@ use crate::parse;
 use crate::reply::Reply;
 use quorate_cluster::{CallerOp, Receipt};
 use quorate_model::record::{check_object_id, parse_partial, parse_record};
-use quorate_model::{RecordOp, Result};
+use quorate_model::{Error, RecordOp, Result};
 use quorate_wire::writes::{Stamps, receipt_body};
 
 /// `POST /1/indexes/{indexName}`: adds, or replaces when the objectID exists.
@@ -59,5 +59,6 @@ pub async fn partial(call: &Call<'_>) -> Result<Reply> {
 }
 
 async fn write(call: &Call<'_>, op: CallerOp) -> Result<Receipt> {
-    call.write(&call.index_name()?, vec![op]).await
+    let written = call.write(&call.index_name()?, vec![op]).await;
+    written.map_err(|error| Error { position: None, ..error })
 }

@@ -24,7 +24,7 @@ use crate::write::{self, ManyReceipt};
 use quorate_model::record::with_object_id;
 use quorate_model::user::owned_id;
 use quorate_model::{Error, IndexName, RecordOp, Result, UserId};
-use quorate_node::ops::{Incarnation, IndexCommand};
+use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -78,6 +78,7 @@ pub async fn records(
         owned_ops.push(op);
         object_ids.extend(named);
     }
+    let owned_ops = bounded(context, user, name, owned_ops).await?;
     let accepted = carry_out(context, user, name, owned_ops).await?;
     Ok(write::receipt(accepted, object_ids))
 }
@@ -89,14 +90,21 @@ pub async fn many(
     ops: Vec<(IndexName, CallerOp)>,
 ) -> Result<ManyReceipt> {
     let (mut by_index, mut object_ids) =
-        (BTreeMap::<IndexName, Vec<RecordOp>>::new(), Vec::with_capacity(ops.len()));
-    for (name, op) in ops {
+        (BTreeMap::<IndexName, (Vec<u64>, Vec<RecordOp>)>::new(), Vec::with_capacity(ops.len()));
+    for (place, (name, op)) in (0..).zip(ops) {
         let (op, named) = owned(op, user, context.ids())?;
-        by_index.entry(name).or_default().push(op);
+        let (places, of_index) = by_index.entry(name).or_default();
+        places.push(place);
+        of_index.push(op);
         object_ids.extend(named);
     }
+    // before anything is written: what is refused changes nothing
+    for (name, (places, ops)) in &mut by_index {
+        let bounded = bounded(context, user, name, std::mem::take(ops)).await;
+        *ops = bounded.map_err(|error| write::placed(error, places))?;
+    }
     let (mut tasks, mut last_ms) = (BTreeMap::new(), None);
-    for (name, ops) in by_index {
+    for (name, (_, ops)) in by_index {
         let accepted = carry_out(context, user, &name, ops).await?;
         last_ms = last_ms.max(Some(accepted.time_ms));
         tasks.insert(name, accepted.task_id);
@@ -111,7 +119,6 @@ async fn carry_out(
     name: &IndexName,
     ops: Vec<RecordOp>,
 ) -> Result<Accepted> {
-    let ops = growth::bounded(context, shown(&context.meta(), user, name)?, ops).await?;
     let accepted = match user.is_public() {
         true => everywhere(context, name, ops).await?,
         false => with_user(context, user, name, ops).await?,
@@ -120,13 +127,22 @@ async fn carry_out(
     Ok(accepted)
 }
 
-/// The index that holds a user's records as far as this node knows; `None` when there is none.
-fn shown(meta: &MetaState, user: &UserId, name: &IndexName) -> Result<Option<Incarnation>> {
-    let part = match meta.users.map.get(user) {
-        Some(assigned) if !user.is_public() => meta.partition_of(name, assigned.cluster)?,
-        Some(_) | None => name.clone(),
+/// Refuses what would make a record too large in the index that holds a user's records as far as this node knows.
+async fn bounded(
+    context: &NodeContext,
+    user: &UserId,
+    name: &IndexName,
+    ops: Vec<RecordOp>,
+) -> Result<Vec<RecordOp>> {
+    let row = {
+        let meta = context.meta();
+        let part = match meta.users.map.get(user) {
+            Some(assigned) if !user.is_public() => meta.partition_of(name, assigned.cluster)?,
+            Some(_) | None => name.clone(),
+        };
+        meta.catalogue.get(&part).cloned()
     };
-    Ok(meta.catalogue.get(&part).map(|row| row.incarnation))
+    growth::bounded(context, row, ops, write_deadline()).await
 }
 
 async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {

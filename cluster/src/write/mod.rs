@@ -41,6 +41,8 @@ const CREATE_ATTEMPTS: usize = 8;
 pub struct Plan {
     /// Operations that have an effect.
     ops: Vec<RecordOp>,
+    /// Their places among those of the call.
+    places: Vec<u64>,
     /// Whether the index starts anew before them.
     reset: Reset,
 }
@@ -56,7 +58,8 @@ enum Reset {
 
 impl Plan {
     /// Takes the next operation and returns the id of the record it names, if it names one (C§3.5).
-    pub fn take(&mut self, op: CallerOp, ids: &IdSource) -> Option<String> {
+    pub fn take(&mut self, (place, op): (u64, CallerOp), ids: &IdSource) -> Option<String> {
+        self.places.push(place);
         match op {
             CallerOp::Put { object_id, record } => {
                 let (object_id, record) = match object_id {
@@ -78,12 +81,20 @@ impl Plan {
             CallerOp::DeleteIndex => {
                 // what came before it in the batch is gone too: the batch is atomic
                 self.ops.clear();
+                self.places.clear();
                 self.reset = Reset::Everything;
                 None
             }
         }
     }
 
+    /// Refuses what would make a record of the index too large, by its place in the call.
+    async fn bound(&mut self, context: &NodeContext, name: &IndexName) -> Result<()> {
+        let row = context.meta().catalogue.get(name).filter(|_| self.reset == Reset::No).cloned();
+        let bounded = growth::bounded(context, row, std::mem::take(&mut self.ops), write_deadline()).await;
+        self.ops = bounded.map_err(|error| placed(error, &self.places))?;
+        Ok(())
+    }
     /// Whether nothing is left of the index.
     fn deletes_index(&self) -> bool {
         self.reset == Reset::Everything && self.ops.is_empty()
@@ -112,6 +123,12 @@ impl Plan {
             }
         }
     }
+}
+
+/// The same error, whose number is that of one of the operations at these places of a call.
+pub fn placed(error: Error, places: &[u64]) -> Error {
+    let place = error.position.and_then(|number| places.get(usize::try_from(number).ok()?).copied());
+    Error { position: place, ..error }
 }
 
 /// What operations do to the disk.
@@ -148,15 +165,13 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
     replicas::check_writable(&row, name)?;
-    let is_kept = plan.reset == Reset::No;
-    plan.ops = growth::bounded(context, is_kept.then_some(row.incarnation), plan.ops).await?;
     let command = plan.command(row.incarnation, &context.resource_kinds());
     let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
     metrics::accepted("records");
@@ -166,9 +181,10 @@ async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> R
 /// Applies operations to one index, in order and as one.
 pub async fn records(context: &NodeContext, name: &IndexName, ops: Vec<CallerOp>) -> Result<Receipt> {
     let (mut plan, mut object_ids) = (Plan::default(), Vec::with_capacity(ops.len()));
-    for op in ops {
+    for op in (0..).zip(ops) {
         object_ids.extend(plan.take(op, context.ids()));
     }
+    plan.bound(context, name).await?;
     let accepted = carry_out(context, name, plan).await?;
     Ok(receipt(accepted, object_ids))
 }
@@ -179,8 +195,12 @@ pub type ManyReceipt = (BTreeMap<IndexName, TaskId>, Vec<String>, String);
 /// Applies operations to several indices: in order and as one for each, independent of each other.
 pub async fn many(context: &NodeContext, ops: Vec<(IndexName, CallerOp)>) -> Result<ManyReceipt> {
     let (mut plans, mut object_ids) = (BTreeMap::<IndexName, Plan>::new(), Vec::with_capacity(ops.len()));
-    for (name, op) in ops {
-        object_ids.extend(plans.entry(name).or_default().take(op, context.ids()));
+    for (place, (name, op)) in (0..).zip(ops) {
+        object_ids.extend(plans.entry(name).or_default().take((place, op), context.ids()));
+    }
+    // before anything is written: what is refused changes nothing
+    for (name, plan) in &mut plans {
+        plan.bound(context, name).await?;
     }
     let writes = plans.into_iter().map(async |(name, plan)| {
         let accepted = carry_out(context, &name, plan).await?;
@@ -305,7 +325,7 @@ mod tests {
         let (ids, mut plan) = (IdSource::new(5), Plan::default());
         let ops =
             [put(Some("x")), put(None), CallerOp::Ready(RecordOp::Clear), delete_object("y"), put(None)];
-        let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &ids)).collect();
+        let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take((0, op), &ids)).collect();
         assert_eq!((named.len(), named[0].as_str(), named[2].as_str()), (4, "x", "y"));
         assert!(named[1].len() == 26 && named[3] > named[1], "{named:?}");
         let IndexCommand::Records { index: 9, ops } = plan.command(9, &[]) else { panic!("not records") };
@@ -322,7 +342,7 @@ mod tests {
         let ids = IdSource::new(5);
         let plan_of = |ops: Vec<CallerOp>| {
             let mut plan = Plan::default();
-            let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take(op, &ids)).collect();
+            let named: Vec<_> = ops.into_iter().filter_map(|op| plan.take((0, op), &ids)).collect();
             (plan, named)
         };
         let (plan, named) = plan_of(vec![put(Some("x")), CallerOp::DeleteIndex]);
@@ -360,7 +380,7 @@ mod tests {
         ] {
             let mut plan = Plan::default();
             for op in ops {
-                plan.take(op, &ids);
+                plan.take((0, op), &ids);
             }
             assert_eq!(plan.purpose(), expected, "{plan:?}");
         }

@@ -150,6 +150,31 @@ fn shop() -> Shard {
     shard(settings, &records)
 }
 #[test]
+fn sorts_and_custom_ranking_act_where_ranking_names_them() {
+    let titles = ["red lamp", "red x lamp", "red x y lamp", "red lanp", "red lamp x"];
+    let numbers = [(1, 1), (1, 9), (0, 0), (1, 10), (1, 9)];
+    let of = |((title, id), (n, pop)): ((&&str, &str), (u32, u32))| json!({"objectID": id, "title": title, "n": n, "pop": pop});
+    let records: Vec<Value> = titles.iter().zip(["a", "b", "c", "d", "e"]).zip(numbers).map(of).collect();
+    let ranked = |ranking: Value, split: &[usize]| {
+        let settings =
+            json!({"searchableAttributes": ["title"], "customRanking": ["desc(pop)"], "ranking": ranking});
+        let settings = Settings::from_document(settings.as_object().unwrap()).unwrap();
+        let shard = Shard::new(settings, &records, split, &WordLists::default(), ReadySizes::default());
+        ids(&ask(&shard, json!({"query": "red lamp"})))
+    };
+    for (ranking, expected) in [
+        (json!(["asc(n)", "typo", "custom", "proximity"]), "c e b a d"),
+        (json!(["asc(n)", "custom", "typo", "proximity"]), "c d e b a"),
+        (json!(["asc(n)", "proximity", "custom", "typo"]), "c d e a b"),
+        (json!(["typo", "custom", "proximity", "asc(n)"]), "e b a c d"),
+        (json!(["proximity", "asc(n)", "typo", "custom", "attribute"]), "e a d b c"),
+    ] {
+        for split in [&[5][..], &[2, 3], &[1, 1, 1, 1, 1]] {
+            assert_eq!(ranked(ranking.clone(), split), expected, "{ranking} {split:?}");
+        }
+    }
+}
+#[test]
 fn filters_select_records() {
     let shop = shop();
     for (filters, expected) in [
@@ -408,6 +433,23 @@ fn records_show_what_is_asked_for() {
         assert_eq!(String::from_utf8(shown).unwrap(), expected, "{attributes:?}");
     }
     assert_eq!(Selection::new(&settings, None, true).render(raw), raw);
+    // what is left out takes nothing else away: lists and objects stay where they are, with or without members
+    let raw =
+        r#"{"o":{"items":[],"e":{}},"e":[],"z":[[],[1],[{}]],"mix":[1,{"v":2},[]],"p":5,"objectID":"7"}"#;
+    for (attributes, expected) in [
+        (vec!["*", "-o.items.v"], raw),
+        (vec!["*", "-o.e.x", "-e.v", "-z.v", "-p.x"], raw),
+        (vec!["o", "p", "-o.items.v", "-p.x"], r#"{"o":{"items":[],"e":{}},"p":5,"objectID":"7"}"#),
+        (
+            vec!["*", "-mix.v"],
+            r#"{"o":{"items":[],"e":{}},"e":[],"z":[[],[1],[{}]],"mix":[1,{},[]],"p":5,"objectID":"7"}"#,
+        ),
+        (vec!["mix.v", "p.x", "e.x"], r#"{"mix":[{"v":2}],"objectID":"7"}"#),
+    ] {
+        let attributes: Vec<String> = attributes.into_iter().map(str::to_owned).collect();
+        let shown = Selection::new(&settings, Some(&attributes), false).render(raw.as_bytes());
+        assert_eq!(String::from_utf8(shown).unwrap(), expected, "{attributes:?}");
+    }
 }
 #[test]
 fn browse_walks_through_everything_once() {

@@ -38,10 +38,10 @@ pub fn leaves<'v>(value: &'v Value, each: &mut dyn FnMut(&'v Value)) {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => each(value),
     }
 }
-/// A number as text: shortest decimal, no exponent.
+/// A number as text: shortest decimal, no exponent. Zero has no sign.
 pub fn number_text(number: &Number) -> String {
     match number.as_f64() {
-        Some(value) if !number.is_i64() && !number.is_u64() => format!("{value}"),
+        Some(value) if !number.is_i64() && !number.is_u64() => format!("{}", value + 0.0),
         Some(_) | None => number.to_string(),
     }
 }

@@ -93,7 +93,7 @@ impl<'a> Prepared<'a> {
                 ),
                 nearby: plan.geo.centre.map(|centre| Nearby::new(segment, centre)),
                 geo,
-                groups: None,
+                groups: [None, None],
             });
         }
         let polygons = !plan.geo.polygons.is_empty();
@@ -222,7 +222,7 @@ impl<'a> Prepared<'a> {
         let mut found = QueryMatches { count_cut: self.is_late || plan.is_late, ..QueryMatches::default() };
         let view = self.view;
         for (number, (segment, context)) in view.segments().iter().zip(&mut self.contexts).enumerate() {
-            context.groups = plan.grouping.map(|grouping| Groups::new(grouping.keys));
+            context.groups = plan.groupings.keys().map(|keys| keys.map(Groups::new));
             let SegmentHits { ranked, count, matched, query_terms, count_cut, order_cut } =
                 search_segment(segment, plan, context, scratch);
             found.entries.extend(ranked.into_iter().map(|(key, doc)| Entry { segment: number, doc, key }));
@@ -275,19 +275,18 @@ pub fn sets_of(view: &ShardView, entries: &[Entry]) -> Vec<Vec<u64>> {
 /// Compares documents of different segments: sort keys, criteria, then the custom order.
 fn compare(view: &ShardView, plan: &Plan, a: &Entry, b: &Entry) -> Ordering {
     let (segment_a, segment_b) = (&view.segments()[a.segment], &view.segments()[b.segment]);
-    let (before_a, after_a) = plan.layout.around_group(a.key);
-    let (before_b, after_b) = plan.layout.around_group(b.key);
-    let by_group = || match plan.grouping {
-        None => Ordering::Equal,
-        Some(grouping) => {
-            let prefix = |segment, doc| Groups::prefix(segment, grouping.keys, doc);
-            prefix(segment_a, a.doc).cmp(prefix(segment_b, b.doc))
-        }
-    };
-    before_a
-        .cmp(&before_b)
-        .then_with(by_group)
-        .then_with(|| after_a.cmp(&after_b))
+    let [first, later] = plan.groupings.keys().map(|keys| {
+        keys.map_or(Ordering::Equal, |keys| {
+            Groups::prefix(segment_a, keys, a.doc).cmp(Groups::prefix(segment_b, keys, b.doc))
+        })
+    });
+    let [parts_a, parts_b] = [a, b].map(|entry| plan.layout.around_groups(entry.key));
+    parts_a[0]
+        .cmp(&parts_b[0])
+        .then(first)
+        .then(parts_a[1].cmp(&parts_b[1]))
+        .then(later)
+        .then(parts_a[2].cmp(&parts_b[2]))
         .then_with(|| segment_a.rank(a.doc).cmp(segment_b.rank(b.doc)))
 }
 /// The documents that may be shown; `None` = all.

@@ -7,7 +7,7 @@ use crate::index::position::{AttributeNumbers, attribute_numbers};
 use crate::index::{SegmentForm, ShardView};
 use crate::ranking::criteria::proximity::FAR;
 use crate::ranking::distance::GeoQuery;
-use crate::ranking::key::{Grouping, Layout, acting_order};
+use crate::ranking::key::{Groupings, Layout, acting_order};
 use crate::ranking::rules::{Frame, PositionRules};
 use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
@@ -39,7 +39,7 @@ pub struct Plan {
     /// How criteria compare.
     pub layout: Layout,
     /// Sort keys that compare before some other criterion.
-    pub grouping: Option<Grouping>,
+    pub groupings: Groupings,
     /// Whether the number of typos is the first criterion, so that documents can be looked at by it.
     pub typos_rank_first: bool,
     /// Best documents wanted from each segment.
@@ -76,12 +76,16 @@ pub fn plan(
     deadline: Deadline,
 ) -> Result<Plan> {
     debug_assert!(words.wanted.len() <= QUERY_WORDS_MAX);
-    let order = ranking_order(&settings.index.ranking, params);
-    let grouping = Grouping::of(&order, settings.index.custom_ranking.len());
+    let mut order = ranking_order(&settings.index.ranking, params);
+    let geo = GeoQuery::new(params);
+    // without a centre all are as far away
+    order.retain(|criterion| *criterion != Criterion::Geo || geo.centre.is_some());
+    let docs_max = view.segments().iter().map(|segment| segment.doc_count()).max().unwrap_or_default();
+    let groupings = Groupings::of(&order, settings.index.custom_ranking.len(), docs_max);
     Ok(Plan {
         rules: position_rules(view.form(), settings, params, &order, &words.wanted)?,
-        layout: Layout::new(&order, grouping),
-        grouping,
+        layout: Layout::new(&order, groupings),
+        groupings,
         typos_rank_first: order.first() == Some(&Criterion::Typo),
         beyond: words.beyond,
         alternatives: words.alternatives,
@@ -97,7 +101,7 @@ pub fn plan(
         budget: BUDGET,
         deadline,
         is_late: false,
-        geo: GeoQuery::new(params),
+        geo,
     })
 }
 /// The criteria in acting order; `min` and `strict` put typos first (C§4.5), a similar query its words (C§4.6).

@@ -19,8 +19,8 @@ pub struct SegmentContext<'a> {
     pub nearby: Option<Nearby<'a>>,
     /// The geographic part of the query.
     pub geo: &'a GeoQuery,
-    /// Groups of documents with equal leading sort keys, when there are such keys.
-    pub groups: Option<Groups>,
+    /// Groups of documents with equal leading sort keys, when there are such keys, and with later ones as well.
+    pub groups: [Option<Groups>; 2],
 }
 impl SegmentContext<'_> {
     /// Whether the document may be shown.

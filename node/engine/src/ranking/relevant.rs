@@ -131,11 +131,12 @@ fn relevance(scores: &CriterionScores, base: Base) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ranking::key::Groupings;
 
     #[test]
     fn each_shortcoming_takes_its_share() {
         use Criterion::{Attribute, Exact, Proximity, Typo, Words};
-        let layout = Layout::new(&[Typo, Words, Proximity, Attribute, Exact], None);
+        let layout = Layout::new(&[Typo, Words, Proximity, Attribute, Exact], Groupings::default());
         let none = CriterionScores::default();
         let base = Base { proximity: 1, attribute: 1 };
         for (scores, expected) in [
@@ -150,7 +151,7 @@ mod tests {
         ] {
             assert_eq!(relevance(&layout.scores(layout.key(&scores)), base), expected, "{scores:?}");
         }
-        let by_words = Layout::new(&[Words], None);
+        let by_words = Layout::new(&[Words], Groupings::default());
         let typos = by_words.scores(by_words.key(&none.with(Field::Typo, 3)));
         assert_eq!(relevance(&typos, Base::default()), 100);
     }

@@ -108,13 +108,16 @@ impl Selection {
         }
         out.push(b'}');
     }
-    /// Appends what is selected below a value; `false` when that is nothing.
+    /// Appends what is selected below a value; `false` when that is nothing. Where nothing but what is left out is missing, the
+    /// value shows whatever is left of it: lists and objects without members, too, which say that there are none.
     fn write_inside(&self, value: &str, path: &mut String, out: &mut Vec<u8>) -> bool {
+        let is_listed = |only: &Vec<String>| part_of(only.iter().map(String::as_str), path) == Part::All;
+        let shows_rest = self.only.as_ref().is_none_or(is_listed);
         match value.as_bytes().first() {
             Some(b'{') => {
                 let before = out.len();
                 self.write_object(value, path, out);
-                out.len() > before + 2
+                shows_rest || out.len() > before + 2
             }
             Some(b'[') => {
                 out.push(b'[');
@@ -130,10 +133,10 @@ impl Selection {
                 }
                 let any = out.len() > empty;
                 out.push(b']');
-                any
+                shows_rest || any
             }
             // nothing lies below a plain value: it shows when only paths below it are hidden
-            Some(_) if self.only.is_none() => {
+            Some(_) if shows_rest => {
                 out.extend_from_slice(value.as_bytes());
                 true
             }

@@ -289,7 +289,7 @@ fn settings(chance: &mut Chance, words: &[String]) -> Map<String, Value> {
         set("paginationLimitedTo", json!(1 + chance.below(8)));
     }
     set("attributeForDistinct", json!("brand"));
-    let rankings: [&[&str]; 11] = [
+    let rankings: [&[&str]; 14] = [
         &["typo", "geo", "words", "filters", "proximity", "attribute", "exact", "custom"],
         &["typo", "geo", "words", "proximity", "attribute", "exact", "custom"],
         &["attribute", "typo", "proximity", "exact", "custom"],
@@ -301,6 +301,9 @@ fn settings(chance: &mut Chance, words: &[String]) -> Map<String, Value> {
         &["words", "attribute", "desc(flag)", "exact", "asc(name.age)"],
         &["custom", "asc(rare)", "typo", "proximity"],
         &["geo", "asc(rare)", "attribute", "proximity", "typo", "custom"],
+        &["asc(price)", "custom", "words", "desc(flag)", "proximity"],
+        &["desc(flag)", "typo", "geo", "words", "custom", "proximity", "attribute", "exact"],
+        &["custom", "attribute", "asc(rare)", "desc(price)", "exact", "proximity", "asc(name.age)"],
     ];
     if !chance.once_in(3) {
         let ranking =

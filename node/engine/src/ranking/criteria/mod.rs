@@ -7,6 +7,7 @@ pub mod attribute;
 pub mod exact;
 pub mod filters;
 pub mod geo;
+pub mod later_sort_keys;
 pub mod proximity;
 pub mod row;
 pub mod sort_keys;
@@ -58,10 +59,13 @@ criteria! {
     Words = words,
     /// Score of the satisfied filters.
     Filters = filters,
+    /// The same as [`Field::SortKeys`] of further ones behind other criteria.
+    LaterSortKeys = later_sort_keys,
 }
 /// Fields of a key.
 pub const COUNT: usize = ROWS.len();
-const _: () = assert!(bits() <= u128::BITS, "a key that ranks by all criteria has to hold them");
+/// A key that ranks by all criteria has to hold them; later sort keys find place when all of them have numbers that are small enough.
+const _: () = assert!(bits() - later_sort_keys::ROW.bits <= u128::BITS);
 const fn bits() -> u32 {
     let (mut bits, mut at) = (0, 0);
     while at < COUNT {
@@ -72,7 +76,7 @@ const fn bits() -> u32 {
 }
 impl Field {
     /// The field of a criterion of `ranking`; those of sort keys act through the order of documents, and through
-    /// [`Field::SortKeys`] where others follow them.
+    /// [`Field::SortKeys`] and [`Field::LaterSortKeys`] where others follow them.
     pub fn of(criterion: &Criterion) -> Option<Field> {
         match criterion {
             Criterion::Typo => Some(Field::Typo),

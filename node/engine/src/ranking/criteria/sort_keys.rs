@@ -9,11 +9,11 @@ pub const ROW: CriterionRow = CriterionRow {
     bits: 32,
     better: Better::Less,
     best: |_| 0,
-    varies: |context| context.groups.is_some(),
+    varies: |context| context.groups[0].is_some(),
     explain: |_, hit, member| member("userScore", hit.user_score),
 };
 /// The group of a document.
 #[inline]
 pub fn of_document(context: &SegmentContext<'_>, doc: u32, _: u32) -> u32 {
-    context.groups.as_ref().map_or(0, |groups| groups.of(context.segment, doc))
+    context.groups[0].as_ref().map_or(0, |groups| groups.of(context.segment, doc))
 }
