@@ -42,7 +42,9 @@ pub struct Client {
 pub struct Answer {
     /// HTTP status.
     pub status: u16,
-    /// The body; `Null` when it is empty, a string when it is not JSON.
+    /// The body as it came.
+    pub text: String,
+    /// The same as it is read; `Null` when it is empty, a string when it is not JSON.
     pub body: Value,
     /// Seconds after which to try again, when the node said so.
     pub retry_after_s: Option<u64>,
@@ -169,9 +171,9 @@ impl Client {
             .with_context(|| format!("the answer of {} broke off", self.url))?;
         let body = match text.is_empty() {
             true => Value::Null,
-            false => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            false => serde_json::from_str(&text).unwrap_or_else(|_| Value::String(text.clone())),
         };
-        Ok(Answer { status, body, retry_after_s })
+        Ok(Answer { status, text, body, retry_after_s })
     }
 }
 

@@ -95,9 +95,12 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         body["highlightPostTag"] = json!(POST);
     }
     let path = format!("/1/indexes/{}/query", segment(index));
-    let answer = client.post(&path, body.to_string().as_bytes(), Encoding::Plain)?.ok()?;
+    let mut answer = client.post(&path, body.to_string().as_bytes(), Encoding::Plain)?;
+    let text = std::mem::take(&mut answer.text);
+    let answer = answer.ok()?;
     if plain {
-        println!("{answer}");
+        // numbers as they are written
+        println!("{text}");
     } else {
         let marks = if std::io::stdout().is_terminal() { Marks::Terminal } else { Marks::None };
         print!("{}", render(&answer, marks));

@@ -18,11 +18,13 @@ fn a_node_is_started_filled_searched_and_stopped() {
     assert!(found.contains("  1. item-") && found.contains("antern"), "{found}");
 
     let lines = folder.path().join("people.jsonl");
-    std::fs::write(&lines, "{\"objectID\":\"a\",\"name\":\"Ada\"}\n{\"name\":\"Grace\"}\n").unwrap();
+    std::fs::write(&lines, "{\"objectID\":\"a\",\"name\":\"Ada\",\"n\":1.10}\n{\"name\":\"Grace\"}\n")
+        .unwrap();
     let lines = lines.to_str().unwrap();
     assert!(ok(&data, &["import", "people & co/1", lines]).starts_with("2 records in `people & co/1`"));
     ok(&data, &["import", "people & co/1", lines]);
     assert!(ok(&data, &["search", "people & co/1"]).contains("2 hits"), "the same file adds nothing twice");
+    assert!(ok(&data, &["search", "people & co/1", "--json"]).contains("\"n\":1.10"), "as it is written");
     let mut import = quorate(&data);
     import.args(["import", "piped", "-"]).stdin(std::fs::File::open(lines).unwrap());
     assert!(String::from_utf8_lossy(&import.output().unwrap().stdout).starts_with("2 records in `piped`"));

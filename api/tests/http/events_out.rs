@@ -103,8 +103,10 @@ async fn the_past_is_taken_with_the_admin_key() {
         .await
         .refused(422, "The timestamp is too far in the past");
     let search = json!({"index": "shop", "userToken": "ann", "timestamp": old_ms, "query": "shoe", "hits": 3, "shown": ["a"]});
-    let history = json!({"events": old["events"], "searches": [search]});
-    for _twice in 0..2 {
+    let mut history = json!({"events": old["events"], "searches": [search]});
+    // what is sent twice counts once, and a query is one however it is typed
+    for query in ["shoe", " SHOE "] {
+        history["searches"][0]["query"] = json!(query);
         let taken = node.post("/admin/events", history.clone()).await;
         assert_eq!(taken, json!({"status": 200, "message": "OK"}));
     }

@@ -265,17 +265,23 @@ async fn combined<S: Sources>(
             has_no_values(attribute, index, log);
         }
         let joined =
-            combined.iter().flat_map(|begin| values.iter().map(move |(value, _)| format!("{begin} {value}")));
+            combined.iter().flat_map(|begin| values.iter().map(move |(value, _)| joined_words(begin, value)));
         combined = joined.take(COMBINED_MAX).collect();
     }
     Ok(combined)
+}
+
+fn joined_words(begin: &str, value: &str) -> String {
+    if begin.is_empty() { value.to_owned() } else { format!("{begin} {value}") }
 }
 
 fn values_of<'f>(facets: &'f [FacetCounts], attribute: &str) -> &'f [(String, u64)] {
     facets.iter().find(|(name, _)| name == attribute).map_or(&[], |(_, values)| values)
 }
 fn has_no_values(attribute: &str, index: &IndexName, log: &mut BuildLog) {
-    let told = format!("{attribute} has no values in {index}: is it in attributesForFaceting?");
+    let told = format!(
+        "{attribute} has no values in {index}: it has to be in attributesForFaceting, other than with filterOnly"
+    );
     log.add(Level::Info, 1, &told);
 }
 

@@ -12,6 +12,7 @@ use futures_util::future::try_join_all;
 use quorate_model::event::{CountedSearch, Event, History};
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, Result};
+use quorate_node::chains::normalized;
 use quorate_node::ops::IndexCommand;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -34,7 +35,9 @@ pub async fn keep_history(context: &NodeContext, history: History) -> Result<()>
     for event in events {
         of_groups.entry(context.group_for(&event.index)?).or_default().0.push(event);
     }
-    for search in searches {
+    for mut search in searches {
+        // as those are that are served here
+        search.query = normalized(&search.query);
         of_groups.entry(context.group_for(&search.index)?).or_default().1.push(search);
     }
     let deadline = write_deadline();

@@ -13,6 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Bytes of one record in a file; more means that the file is not what it seems.
 const RECORD_BYTES_MAX: usize = 64 << 20;
 const BUFFER_BYTES: usize = 1 << 20;
+/// What a gzip file begins with.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The form of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,15 +73,18 @@ enum ArrayState {
 }
 
 impl Source {
-    /// Opens a file; `form` of `None` looks at its name and first byte. Names that end in `.gz` are decompressed.
+    /// Opens a file; `form` of `None` looks at its name and first byte. What begins as gzip does is decompressed, whatever its name.
     pub fn open(path: &Path, form: Option<Form>) -> Result<Source> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let read_bytes = Arc::new(AtomicU64::new(0));
         let counted = Counted { file, read_bytes: Arc::clone(&read_bytes) };
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-        let (inner, stem): (Box<dyn Read + Send>, &str) = match name.strip_suffix(".gz") {
-            Some(stem) => (Box::new(flate2::read::MultiGzDecoder::new(BufReader::new(counted))), stem),
-            None => (Box::new(counted), &name),
+        let stem = name.strip_suffix(".gz").unwrap_or(&name);
+        let mut counted = BufReader::new(counted);
+        let is_packed = counted.fill_buf().context("cannot read the file")?.starts_with(&GZIP);
+        let inner: Box<dyn Read + Send> = match is_packed || stem.len() < name.len() {
+            true => Box::new(flate2::read::MultiGzDecoder::new(counted)),
+            false => Box::new(counted),
         };
         let mut input: Input = Box::new(BufReader::with_capacity(BUFFER_BYTES, inner));
         let form = match form {

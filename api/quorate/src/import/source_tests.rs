@@ -69,15 +69,20 @@ fn errors_name_the_line() {
 #[test]
 fn compressed_files_are_read() {
     let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a.jsonl.gz");
-    let mut writer = flate2::write::GzEncoder::new(File::create(&path).unwrap(), flate2::Compression::fast());
+    // the last one says nothing of it, as standard input does not
+    for name in ["a.jsonl.gz", "a.jsonl", "-"] {
+        is_unpacked(&folder.path().join(name));
+    }
+}
+fn is_unpacked(path: &Path) {
+    let mut writer = flate2::write::GzEncoder::new(File::create(path).unwrap(), flate2::Compression::fast());
     writer.write_all(b"{\"a\":1}\n{\"a\":2}\n").unwrap();
     writer.finish().unwrap();
-    let mut source = Source::open(&path, None).unwrap();
+    let mut source = Source::open(path, None).unwrap();
     assert_eq!(source.next_record().unwrap().unwrap().json, r#"{"a":1}"#);
     assert_eq!(source.next_record().unwrap().unwrap().line, 2);
     assert_eq!(source.next_record().unwrap(), None);
-    assert_eq!(source.read_bytes.load(Ordering::Relaxed), std::fs::metadata(&path).unwrap().len());
+    assert_eq!(source.read_bytes.load(Ordering::Relaxed), std::fs::metadata(path).unwrap().len());
 }
 
 #[test]

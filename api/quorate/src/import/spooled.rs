@@ -1,6 +1,6 @@
 //! What is no regular file, such as standard input or a pipe, is copied into one first: an import looks at its file several times.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,6 +13,9 @@ impl Spooled {
     pub fn of(given: &Path) -> Result<Option<Spooled>> {
         if given.is_file() || (given != Path::new("-") && !given.exists()) {
             return Ok(None);
+        }
+        if given.is_dir() {
+            bail!("{} is a folder, expected a file", given.display());
         }
         let mut from: Box<dyn Read> = match given == Path::new("-") {
             true => Box::new(std::io::stdin().lock()),
