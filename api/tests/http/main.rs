@@ -15,6 +15,7 @@ mod events;
 mod events_out;
 mod extremes;
 mod filters;
+mod growth;
 mod keys;
 mod languages;
 mod limits;
