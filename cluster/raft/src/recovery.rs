@@ -154,18 +154,26 @@ pub fn found_anew(log: &Log, group: GroupId, self_id: u64) -> Result<(), RaftErr
 }
 
 /// Lets a group go on whose only member is `self_id` and whose damaged log was mended: its term is raised above all that the damage
-/// may have taken, and empty entries fill the log up to `applied`, which the state machine has. Durable when this returns.
+/// may have taken, and empty entries fill the log up to what the state machine has. `state` says behind which log index that needs
+/// the log, and through which it is; `None`: there is none. Durable when this returns.
 ///
 /// Errors: `Identity` when the log is another member's; `Log` when the group has other members, or the log cannot be written.
 pub fn accept_loss(
     log: &Log,
     (group, known): (GroupId, &GroupReport),
     self_id: u64,
-    applied: u64,
+    state: Option<(u64, u64)>,
 ) -> Result<(), RaftError> {
-    if let (Some((first, _)), None) = (known.entries, log.stored(group)?.conf) {
-        // whose log it is, and who the members are, stood where it is damaged
-        let term = log.reader(group).entries(first, first + 1, u64::MAX)?.first().map_or(1, |it| it.term);
+    let applied = state.map_or(0, |(_, through)| through);
+    // where the log begins when whose it is, and who the members are, stood where it is damaged
+    let first = known.entries.map(|(first, _)| log.reader(group).entries(first, first + 1, u64::MAX));
+    let begin = match (first, state) {
+        (Some(Ok(first)), _) if !first.is_empty() => Some((first[0].index, first[0].term)),
+        // all of it was cut off before, or is gone, too: it goes on behind the state
+        (_, Some((from, _))) => Some((from + 1, known.term.max(1))),
+        (_, None) => None,
+    };
+    if let (Some((first, term)), None) = (begin, log.stored(group)?.conf) {
         let mut persist = Persist::new(group, 1);
         persist.identity = Some(self_id);
         persist.conf = Some((first - 1, alone(self_id)));

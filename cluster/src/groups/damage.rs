@@ -1,7 +1,7 @@
 //! What can be done with a stopped node whose log is damaged: look, start anew from the other nodes, or accept the loss.
 
 use crate::groups::start;
-use quorate_model::{Error, Result};
+use quorate_model::{Error, GroupId, Result};
 use quorate_node::{UnreadableEvents, accept_lost_events as accept_lost_events_of};
 use quorate_raft::log::{Log, LogOptions};
 use quorate_raft::log_inspect::{self, GroupReport, LogReport};
@@ -9,6 +9,7 @@ use quorate_raft::{log_mend, recovery};
 use quorate_store::files::RealFiles;
 use quorate_store::identity::DataFolder;
 use quorate_store::layout::Layout;
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -168,9 +169,13 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
     let reached = start::read_reached(&folder)?;
     let log = Log::open(LogOptions::new(&mended)).map_err(failed)?;
     let self_id = start::node_number(&folder);
-    for (group, known) in &report.groups {
-        let applied = reached.get(group).copied().unwrap_or_default();
-        recovery::accept_loss(&log, (*group, known), self_id.0, applied).map_err(failed)?;
+    // what the log said of a group may be gone altogether
+    let nothing = GroupReport::default();
+    let groups: BTreeSet<GroupId> = report.groups.keys().chain(reached.keys()).copied().collect();
+    for group in groups {
+        let known = report.groups.get(&group).unwrap_or(&nothing);
+        let state = reached.get(&group).map(|state| (state.from, state.through));
+        recovery::accept_loss(&log, (group, known), self_id.0, state).map_err(failed)?;
     }
     drop(log);
     fs::rename(&raft, &kept).map_err(io)?;

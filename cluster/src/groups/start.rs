@@ -191,6 +191,12 @@ impl Starter {
         if self.knows(id)? || self.kv.tree(&layout::tree(id))?.applied() == 0 {
             return Ok(());
         }
+        if self.meta.load().nodes.len() <= 1 {
+            return Err(Error::internal(format!(
+                "group {id} has a state here, and the log has nothing of the group, which no other node has: put {} back as it was",
+                self.layout.raft().display()
+            )));
+        }
         let (mut machine, place) = self.open_machine(id)?;
         tracing::info!(group = id.0, "removing what is left of a group that this node has left");
         remove(&mut machine, &place).map_err(|e| Error::internal(e.to_string()))
@@ -381,9 +387,17 @@ pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<Group
     Ok((state, applied?))
 }
 
-/// Through where each group of a node that does not run is in its metadata store or in the files of one of its indices: its log must
-/// not end before.
-pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
+/// What the state of a group needs of its log.
+#[derive(Clone, Copy, Debug)]
+pub struct Reached {
+    /// A start replays what is behind this log index: the log must not begin later.
+    pub from: u64,
+    /// The metadata store, or the files of an index, have everything through here: the log must not end before.
+    pub through: u64,
+}
+
+/// What each group of a node that does not run needs of its log. Groups that it has nothing of need nothing.
+pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, Reached>> {
     let (layout, files) = (folder.layout(), folder.files());
     let mut warnings = vec![];
     let kv = open_state(layout, files, log_before(layout), &mut warnings)?;
@@ -392,11 +406,16 @@ pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, u64>> {
     let place = open_tree(&kv, layout, files, GroupId::META, &mut warnings)?;
     let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
     let state = meta.shared().load_full();
-    let mut reached = BTreeMap::from([(GroupId::META, place.tree.applied())]);
+    let applied = place.tree.applied();
+    let mut reached = BTreeMap::from([(GroupId::META, Reached { from: applied, through: applied })]);
     for group in state.clusters.keys().flat_map(|cluster| state.groups_of(cluster)) {
         let place = open_tree(&kv, layout, files, group, &mut warnings)?;
         let machine = node.machine(group).map_err(|e| unreadable(&kv, &e))?;
-        reached.insert(group, machine.durable_in_files()?.max(place.tree.applied()));
+        let through = machine.durable_in_files()?.max(place.tree.applied());
+        let apply = GroupApply::open(machine, place).map_err(|e| unreadable(&kv, &e))?;
+        if through > 0 {
+            reached.insert(group, Reached { from: apply.taken(), through });
+        }
     }
     drop((meta, place, node));
     kv.close()?;

@@ -137,3 +137,51 @@ fn a_node_that_is_alone_is_told_what_it_loses_and_has_the_rest() {
     fill(&client, "a");
     assert_eq!(count_of(&client, "a"), Some(RECORDS));
 }
+
+/// Places of the log that a test run damages one after another; `QUORATE_DAMAGE=all` takes all that are as far apart as records are short.
+const PLACES: usize = 6;
+
+#[test]
+fn a_node_that_is_alone_and_was_stopped_loses_nothing_whatever_record_is_damaged() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup::new(folder.path().join("data"));
+    let server = setup.start().unwrap();
+    fill(&server.client(), "a");
+    server.stop().unwrap();
+    let whole = folder.path().join("whole");
+    std::fs::rename(&setup.data_dir, &whole).unwrap();
+    let appended = |data_dir: &Path| data_dir.join("raft/0000000000000001.raftlog");
+    let length = std::fs::read(appended(&whole)).unwrap().len();
+    let step = match std::env::var("QUORATE_DAMAGE") {
+        Ok(all) if all == "all" => 16,
+        _ => length / PLACES,
+    };
+    let mut damaged = 0;
+    for place in (69..length).step_by(step) {
+        let copied = Command::new("cp").arg("-a").args([&whole, &setup.data_dir]).status().unwrap();
+        assert!(copied.success());
+        let mut bytes = std::fs::read(appended(&setup.data_dir)).unwrap();
+        bytes[place] ^= 0x20;
+        std::fs::write(appended(&setup.data_dir), bytes).unwrap();
+        let (inspected, said) = log("inspect", &setup.data_dir, &[]);
+        if inspected.status.code() == Some(2) {
+            damaged += 1;
+            let (accepted, said) = log("accept-loss", &setup.data_dir, &["--confirm", "TESTAPP"]);
+            assert!(accepted.status.success(), "byte {place}: {said}");
+        }
+        // everything was in the files of the index, and in the states of the groups
+        let server = setup.start().unwrap_or_else(|error| panic!("byte {place}: {error}: {said}"));
+        let client = server.client();
+        assert_eq!(count_of(&client, "a"), Some(RECORDS), "byte {place}: {said}");
+        let answer = client.put("/1/indexes/a/more", &json!({"text": "more"})).unwrap().success().unwrap();
+        client.wait_task("a", answer.task_id().unwrap()).unwrap();
+        assert_eq!(count_of(&client, "a"), Some(RECORDS + 1), "byte {place}");
+        server.kill().unwrap();
+        // twice in a row
+        let server = setup.start().unwrap();
+        assert_eq!(count_of(&server.client(), "a"), Some(RECORDS + 1), "byte {place}");
+        server.kill().unwrap();
+        std::fs::remove_dir_all(&setup.data_dir).unwrap();
+    }
+    assert!(damaged > PLACES / 3, "{damaged}");
+}
