@@ -3,6 +3,8 @@
 mod node;
 
 use node::{Node, START, STOP, ok, quorate, refused, wait};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -59,10 +61,29 @@ fn an_import_goes_on_where_it_stopped() {
     let import = ["import", "numbers", file.to_str().unwrap(), "--batch", "10"];
     refused(&data, &import, "line 51");
     refused(&data, &import, "going on after 50 records");
+    // what was sent is gone: it is not passed over
+    clear(&data, "numbers");
+    refused(&data, &import, "`numbers` lacks what was sent before");
+    assert!(ok(&data, &["search", "numbers"]).contains("50 hits"));
 
     std::fs::write(&file, format!("{good}{{\"n\":50}}\n")).unwrap();
     assert!(ok(&data, &import).starts_with("51 records"), "another content starts from its first record");
     assert!(ok(&data, &["search", "numbers"]).contains("51 hits"), "and replaces what was there");
+}
+
+/// Removes all records of an index.
+fn clear(data: &Path, index: &str) {
+    let read = |name: &str| std::fs::read_to_string(data.join(name)).unwrap().trim().to_owned();
+    let mut node = TcpStream::connect(read("address")).unwrap();
+    let (app_id, key) = (read("app-id"), read("admin-key"));
+    let head = format!(
+        "POST /1/indexes/{index}/clear HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0"
+    );
+    let ids = format!("X-Algolia-Application-Id: {app_id}\r\nX-Algolia-API-Key: {key}");
+    write!(node, "{head}\r\n{ids}\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    node.read_to_string(&mut answer).unwrap();
+    assert!(answer.contains("taskID"), "{answer}");
 }
 
 #[test]

@@ -10,8 +10,9 @@ use clap::ArgMatches;
 use flate2::{Compression, write::GzEncoder};
 use quorate_model::event::{Refused, parse_history};
 use quorate_model::limits;
+use serde_json::Value;
 use std::io::{IsTerminal, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,12 +27,20 @@ const STATE_NAME: &str = "/admin/events";
 pub fn run(client: &Client, given: &ArgMatches) -> Result<ExitCode> {
     let files = meant(given.get_many::<String>("file").expect("clap requires it"))?;
     let begun = Instant::now();
+    let is_anew = given.get_flag("restart") || !holds_what_was_sent(client, &files)?;
     let (mut sent, mut states) = (0, vec![]);
     for path in &files {
         let state = StateFile::locate(path, STATE_NAME, &client.url, &client.app_id)?;
         let identity = Identity::of(path)?;
-        let start = if given.get_flag("restart") { None } else { state.load(&identity, STATE_NAME) };
-        let done = Done { identity, shape: STATE_NAME.to_owned(), records: 0, file_bytes: 0, task_id: 0 };
+        let start = if is_anew { None } else { state.load(&identity, STATE_NAME) };
+        let done = Done {
+            identity,
+            shape: STATE_NAME.to_owned(),
+            records: 0,
+            file_bytes: 0,
+            task_id: 0,
+            last_id: None,
+        };
         let mut import =
             Import { client, path, state: &state, done: start.unwrap_or(done), shown: Instant::now() };
         let before = import.done.records;
@@ -57,6 +66,31 @@ pub fn run(client: &Client, given: &ArgMatches) -> Result<ExitCode> {
     let (rows, count) = (sent as f64 / seconds, files.len());
     println!("{sent} rows of {count} files, {seconds:.1} s, {rows:.0} rows/s");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the installation has as many rows as were sent of these files before: one that was put back from a copy, or lost some, is
+/// sent all of them again, which counts once.
+fn holds_what_was_sent(client: &Client, files: &[PathBuf]) -> Result<bool> {
+    let mut sent = 0;
+    for path in files {
+        let state = StateFile::locate(path, STATE_NAME, &client.url, &client.app_id)?;
+        sent += state.load(&Identity::of(path)?, STATE_NAME).map_or(0, |done| done.records);
+    }
+    if sent == 0 {
+        return Ok(true);
+    }
+    let found = client.get("/admin/events")?.ok()?;
+    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
+    let groups = found.get("groups").and_then(Value::as_array).into_iter().flatten();
+    let waiting = groups.map(|group| {
+        let nodes = group.get("nodes").and_then(Value::as_array).into_iter().flatten();
+        nodes.map(|node| number(node, "waitingRows")).max().unwrap_or_default()
+    });
+    let held = number(&found, "rows") + waiting.sum::<u64>();
+    if held < sent {
+        eprintln!("the installation has {held} rows, and {sent} were sent before: all are sent again");
+    }
+    Ok(held >= sent)
 }
 
 struct Import<'a> {

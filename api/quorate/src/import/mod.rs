@@ -28,6 +28,8 @@ const READ_AHEAD: usize = 2;
 const RETRY: Duration = Duration::from_secs(120);
 /// How long the last task may take to be published.
 const PUBLISH: Duration = Duration::from_secs(1_800);
+/// How long what was answered may take to be shown.
+const SHOWN: Duration = Duration::from_secs(3);
 const PAUSE_FIRST: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
@@ -90,7 +92,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     let shape_text = format!("{form:?} {:?}", shape.id_field);
     let start = match given.get_flag("restart") {
         true => None,
-        false => state.load(&identity, &shape_text).filter(|_| index_exists(&client, index)),
+        false => state.load(&identity, &shape_text).filter(|done| holds(&client, index, done)),
     };
     let skip = start.as_ref().map_or(0, |done| done.records);
     if skip > 0 {
@@ -105,7 +107,14 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         client: &client,
         path: format!("/1/indexes/{}/batch", segment(index)),
         state: &state,
-        done: start.unwrap_or(Done { identity, shape: shape_text, records: 0, file_bytes: 0, task_id: 0 }),
+        done: start.unwrap_or(Done {
+            identity,
+            shape: shape_text,
+            records: 0,
+            file_bytes: 0,
+            task_id: 0,
+            last_id: None,
+        }),
         progress: &progress,
     };
     let begun = Instant::now();
@@ -177,6 +186,8 @@ impl Import<'_> {
             self.done.records = batch.records_done;
             self.done.file_bytes = batch.file_bytes_done;
             self.done.task_id = task_id;
+            let ids = answer.get("objectIDs").and_then(Value::as_array);
+            self.done.last_id = ids.and_then(|ids| ids.last()?.as_str().map(str::to_owned));
             self.state.save(&self.done)?;
             self.progress.reached(&self.done);
         }
@@ -214,8 +225,24 @@ fn asked_pause(answer: &Answer) -> Duration {
     Duration::from_secs(answer.retry_after_s.unwrap_or(0)).min(PAUSE_MAX)
 }
 
-fn index_exists(client: &Client, index: &str) -> bool {
-    client.get(&format!("/1/indexes/{}/settings", segment(index))).is_ok_and(|answer| answer.status == 200)
+/// Whether an index still has what an interrupted import sent last: one that was cleared, or put back from a copy, is sent all again.
+fn holds(client: &Client, index: &str, done: &Done) -> bool {
+    let path = match &done.last_id {
+        Some(id) => format!("/1/indexes/{}/{}", segment(index), segment(id)),
+        None => format!("/1/indexes/{}/settings", segment(index)),
+    };
+    let begun = Instant::now();
+    loop {
+        if client.get(&path).is_ok_and(|answer| answer.status != 404) {
+            return true;
+        }
+        // what was answered is shown a moment later
+        if begun.elapsed() >= SHOWN {
+            eprintln!("`{index}` lacks what was sent before: all of it is sent again");
+            return false;
+        }
+        std::thread::sleep(PAUSE_FIRST);
+    }
 }
 
 fn wait_published(client: &Client, index: &str, done: &Done, progress: &Progress) -> Result<()> {

@@ -31,6 +31,9 @@ pub struct Done {
     pub file_bytes: u64,
     /// Task of the last answered batch.
     pub task_id: u64,
+    /// Id of its last record, which is there as long as what was sent is.
+    #[serde(default)]
+    pub last_id: Option<String>,
 }
 
 /// Where the state of one import is kept.
@@ -137,8 +140,14 @@ mod tests {
         let state = StateFile { path: folder.path().join("state.json") };
         let identity = Identity::of(&data).unwrap();
         assert_eq!(state.load(&identity, "s"), None);
-        let done =
-            Done { identity: identity.clone(), shape: "s".into(), records: 5, file_bytes: 70, task_id: 4097 };
+        let done = Done {
+            identity: identity.clone(),
+            shape: "s".into(),
+            records: 5,
+            file_bytes: 70,
+            task_id: 4097,
+            last_id: None,
+        };
         state.save(&done).unwrap();
         assert_eq!(state.load(&identity, "s"), Some(done));
         assert_eq!(state.load(&identity, "other"), None);
