@@ -71,6 +71,7 @@ impl AssignBody {
 
 /// `POST /1/clusters/mapping`: assigns a user, or moves it.
 pub async fn assign(call: &Call<'_>) -> Result<Reply> {
+    call.service().check_users()?;
     let body: AssignBody = call.typed().await?;
     let created_at = call.service().assign_user(assignable(required_user(call)?)?, body.cluster()?).await?;
     Ok(Reply::ok(stamp_body("createdAt", &created_at)))
@@ -78,6 +79,7 @@ pub async fn assign(call: &Call<'_>) -> Result<Reply> {
 
 /// `POST /1/clusters/mapping/batch`: assigns users that are in no cluster yet.
 pub async fn assign_many(call: &Call<'_>) -> Result<Reply> {
+    call.service().check_users()?;
     let body: AssignBody = call.typed().await?;
     let users = body.users.as_ref().ok_or_else(|| Error::invalid("users is required: a list of user IDs"))?;
     let user = |(position, user): (usize, &String)| {
@@ -92,6 +94,7 @@ pub async fn assign_many(call: &Call<'_>) -> Result<Reply> {
 
 /// `GET /1/clusters/mapping/{userID}`.
 pub async fn get(call: &Call<'_>) -> Result<Reply> {
+    call.service().check_users()?;
     let record = call.service().user(&UserId::new(&call.names[0])?)?;
     Ok(Reply::ok(user_body(row(&record))))
 }
@@ -125,6 +128,7 @@ pub async fn clusters(call: &Call<'_>) -> Result<Reply> {
 
 /// `DELETE /1/clusters/mapping/{userID}`, or with the user in the header (C§3.3).
 pub async fn remove(call: &Call<'_>) -> Result<Reply> {
+    call.service().check_users()?;
     let user = match call.names.first() {
         Some(name) => UserId::new(name)?,
         None => required_user(call)?,
@@ -153,6 +157,7 @@ pub async fn pending(call: &Call<'_>) -> Result<Reply> {
 
 /// `POST /1/clusters/mapping/search`.
 pub async fn search(call: &Call<'_>) -> Result<Reply> {
+    call.service().check_users()?;
     let asked = UserSearch::parse(&call.object().await?)?;
     let UserSearch { query, cluster, page, rows } = asked;
     let found = call.service().search_users(query, cluster, number(page), rows).await?;

@@ -63,6 +63,11 @@ async fn c15_without_the_option_there_are_only_the_clusters() {
         (Method::DELETE, "/1/clusters/mapping/u", json!({})),
         (Method::POST, "/1/clusters/mapping/search", json!({"query": "u"})),
         (Method::GET, "/1/clusters/mapping/pending", json!({})),
+        // also what is wrong with them
+        (Method::POST, "/1/clusters/mapping", json!({"cluster": "main"})),
+        (Method::POST, "/1/clusters/mapping/batch", json!({"cluster": "main"})),
+        (Method::DELETE, "/1/clusters/mapping/u_u", json!({})),
+        (Method::POST, "/1/clusters/mapping/search", json!({"query": 1})),
     ] {
         let answer = node.call(method, uri, &body.to_string()).await;
         answer.refused(402, "Multi-cluster user mapping is not enabled");

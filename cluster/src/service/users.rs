@@ -63,6 +63,10 @@ impl Service {
         })
         .await
     }
+    /// Errors: `NotEnabled` when the installation does not place records by user.
+    pub fn check_users(&self) -> Result<()> {
+        users::check_enabled(&self.open_context()?.meta())
+    }
     /// Assigns a user to a cluster or begins to move it there; the time of it (C§15). Errors: `NotEnabled`, `Invalid`.
     pub async fn assign_user(&self, user: UserId, cluster: &str) -> Result<String> {
         Ok(clock::rfc3339(self.change_users(Change::Move { user, cluster: cluster.into() }).await?))

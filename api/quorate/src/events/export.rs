@@ -53,7 +53,24 @@ pub fn run(client: &Client, given: &ArgMatches) -> Result<ExitCode> {
         eprintln!("{day}  {of_day} rows");
     }
     println!("{rows} rows in {files} files in {}", export.folder.display());
-    Ok(ExitCode::SUCCESS)
+    let lost = lost(&found);
+    for (group, files) in &lost {
+        eprintln!(
+            "group {group}: {files} files of events are damaged or gone, whose rows are missing here (quorate events status)"
+        );
+    }
+    Ok(if lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) })
+}
+
+/// Groups whose rows are not whole on any node, with the files that the best of them lacks.
+fn lost(found: &Value) -> Vec<(u64, u64)> {
+    let groups = found["groups"].as_array().into_iter().flatten();
+    let of_group = |group: &Value| {
+        let nodes = group["nodes"].as_array().into_iter().flatten();
+        let files = nodes.map(|node| node["lostFiles"].as_u64().unwrap_or_default()).min()?;
+        (files > 0).then_some((group["group"].as_u64()?, files))
+    };
+    groups.filter_map(of_group).collect()
 }
 
 /// Groups that have rows of each day.

@@ -110,7 +110,8 @@ impl Settings {
     }
 
     /// The answer of GET settings: shown defaults, then everything that was set, as it was set. A number or a truth value that was given
-    /// as a text is shown as what it is: clients of typed languages could not read the settings otherwise.
+    /// as a text, and a text that was given as a number, are shown as what they are: clients of typed languages could not read the
+    /// settings otherwise.
     ///
     /// Synonyms are never embedded, so every version (`getVersion`, C§3.1) answers the same.
     pub fn answer(&self, _version: u8) -> Map<String, Value> {
@@ -123,13 +124,34 @@ impl Settings {
     }
 }
 
-/// The value of a setting without quotes that its kind does not have.
+/// The value of a setting as its kind is written.
 fn plain(name: &str, value: &Value) -> Value {
-    let Value::String(text) = value else { return value.clone() };
-    let read = match table::lookup(name).map(|row| row.target) {
-        Some(Target::Count(..) | Target::IndexCount(..)) => text.trim().parse::<u64>().ok().map(Value::from),
-        Some(Target::Flag(_)) => text.trim().parse::<bool>().ok().map(Value::from),
-        Some(_) | None => None,
+    let Some(target) = table::lookup(name).map(|row| row.target) else { return value.clone() };
+    let (is_number, is_flag, is_text) = match target {
+        Target::Count(..) | Target::IndexCount(..) => (true, false, false),
+        Target::Flag(_) | Target::Kept(Form::Flag) => (false, true, false),
+        Target::Text(..) | Target::IndexText(_) => (false, false, true),
+        // the words say which forms there are
+        Target::Query(words, _) | Target::Index(words, _) => {
+            (words.contains("integer"), words.starts_with("boolean"), words == "string")
+        }
+        Target::List(_)
+        | Target::Languages(_)
+        | Target::IndexStrings(_)
+        | Target::IndexList(..)
+        | Target::Kept(_)
+        | Target::Dropped => (false, false, false),
+    };
+    let read = match value {
+        Value::String(text) => {
+            let number = text.trim().parse::<u64>().ok().filter(|_| is_number).map(Value::from);
+            number.or_else(|| text.trim().parse::<bool>().ok().filter(|_| is_flag).map(Value::from))
+        }
+        Value::Number(number) if is_text => Some(Value::from(number.to_string())),
+        Value::Number(number) if is_flag && !is_number => {
+            number.as_u64().map(|number| Value::from(number != 0))
+        }
+        Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
     read.unwrap_or_else(|| value.clone())
 }

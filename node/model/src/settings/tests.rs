@@ -74,7 +74,7 @@ fn c4_9_a_fresh_index_answers_the_shown_defaults() {
 #[test]
 fn c4_9_values_come_back_as_they_were_set() {
     let given = json!({
-        "distinct": true, "ignorePlurals": ["en", "fr"], "typoTolerance": "false", "hitsPerPage": 5,
+        "distinct": true, "ignorePlurals": ["en", "fr"], "typoTolerance": "min", "hitsPerPage": 5,
         "searchableAttributes": ["unordered(title)", "a,b"], "attributesForFaceting": "searchable(brand)",
         "customNormalization": {"default": {"ä": "ae"}}, "userData": {"any": [1, null]}, "numericAttributesForFiltering": []
     });
@@ -84,6 +84,23 @@ fn c4_9_values_come_back_as_they_were_set() {
         assert_eq!(answer[&name], value, "{name}");
     }
     assert_eq!(Settings::from_document(&settings.document).unwrap(), settings);
+}
+
+#[test]
+fn what_was_given_as_another_kind_is_shown_as_what_it_is() {
+    let given = json!({
+        "highlightPreTag": 1.5, "separatorsToIndex": 7, "snippetEllipsisText": 3, "attributeForDistinct": 9,
+        "hitsPerPage": "10", "maxValuesPerFacet": "11", "minProximity": "2", "distinct": "3",
+        "advancedSyntax": 1, "allowTyposOnNumericTokens": "false", "ignorePlurals": "true", "removeStopWords": ["en"],
+    });
+    let answer = set(given).answer(1);
+    for (name, value) in object(json!({
+        "highlightPreTag": "1.5", "separatorsToIndex": "7", "snippetEllipsisText": "3", "attributeForDistinct": "9",
+        "hitsPerPage": 10, "maxValuesPerFacet": 11, "minProximity": 2, "distinct": 3,
+        "advancedSyntax": true, "allowTyposOnNumericTokens": false, "ignorePlurals": true, "removeStopWords": ["en"],
+    })) {
+        assert_eq!(answer[&name], value, "{name}");
+    }
 }
 
 #[test]
