@@ -168,7 +168,19 @@ pub fn accept_loss(
     // where the log begins when whose it is, and who the members are, stood where it is damaged
     let first = known.entries.map(|(first, _)| log.reader(group).entries(first, first + 1, u64::MAX));
     let begin = match (first, state) {
-        (Some(Ok(first)), _) if !first.is_empty() => Some((first[0].index, first[0].term)),
+        (Some(Ok(first)), state) if !first.is_empty() => {
+            if let Some((from, _)) = state
+                && first[0].index > from + 1
+            {
+                let lost = format!(
+                    "group {group} needs entries from {} on, and those before {} are gone",
+                    from + 1,
+                    first[0].index
+                );
+                return Err(RaftError::Log(lost));
+            }
+            Some((first[0].index, first[0].term))
+        }
         // all of it was cut off before, or is gone, too: it goes on behind the state
         (_, Some((from, _))) => Some((from + 1, known.term.max(1))),
         (_, None) => None,

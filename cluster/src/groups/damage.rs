@@ -72,7 +72,12 @@ pub fn text(report: &LogReport, data_dir: &Path) -> String {
 /// What an operator can do about a damaged log.
 pub fn advice(report: &LogReport, data_dir: &Path) -> String {
     let folder = data_dir.display();
+    let unsaid = "The log does not say any more which nodes have these groups. If there are others: quorate log start-anew; if \
+                  there are none, ";
     match report.groups.values().any(has_others) {
+        false if report.groups.is_empty() => format!(
+            "{unsaid}put back a copy of {folder}/raft, or go on without what is lost: quorate log accept-loss --data-dir {folder}"
+        ),
         true => format!(
             "Other nodes have replicas of these groups. To take this node's place anew from them: quorate log start-anew \
              --data-dir {folder}; see before with quorate cluster status that they are well"
@@ -108,7 +113,7 @@ pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
         ));
     }
     let folder = confirmed(data_dir, confirm)?;
-    if is_gone && start::read_state(&folder)?.0.nodes.len() <= 1 {
+    if is_gone && start::read_state(&folder)?.0.present_nodes().len() <= 1 {
         return Err(Error::invalid(
             "the log is gone, and no other node has what is in this folder: nothing was changed. Put back the folder raft",
         ));
@@ -154,6 +159,17 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
         ));
     }
     let folder = confirmed(data_dir, confirm)?;
+    let self_id = start::node_number(&folder);
+    let (state, _) = start::read_state(&folder)?;
+    // the log may have lost who they were
+    let others = |group: GroupId| state.wanted(group).into_iter().any(|node| node != self_id);
+    let groups = state.clusters.keys().flat_map(|cluster| state.groups_of(cluster)).chain([GroupId::META]);
+    let is_unsaid = |group: &GroupId| report.groups.get(group).is_none_or(|known| known.voters.is_empty());
+    if groups.filter(is_unsaid).any(|group| state.wanted(group).contains(&self_id) && others(group)) {
+        return Err(Error::invalid(
+            "the log does not say any more who has these groups, and other nodes do: nothing was changed. See quorate log start-anew",
+        ));
+    }
     let layout = folder.layout();
     let (raft, mended, kept) = (layout.raft(), data_dir.join(MENDED_LOG), data_dir.join(DAMAGED_LOG));
     if kept.exists() {
@@ -168,7 +184,6 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
     log_mend::copy_without_damage(&raft, &mended).map_err(failed)?;
     let reached = start::read_reached(&folder)?;
     let log = Log::open(LogOptions::new(&mended)).map_err(failed)?;
-    let self_id = start::node_number(&folder);
     // what the log said of a group may be gone altogether
     let nothing = GroupReport::default();
     let groups: BTreeSet<GroupId> = report.groups.keys().chain(reached.keys()).copied().collect();

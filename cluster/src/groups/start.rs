@@ -11,6 +11,7 @@ use crate::groups::reach;
 use crate::groups::{Group, Groups};
 use crate::ids;
 use crate::meta::MetaState;
+use crate::meta::NodeRow;
 use crate::meta::SharedMeta;
 use crate::options::ServiceOptions;
 use crate::peer::Peers;
@@ -191,7 +192,7 @@ impl Starter {
         if self.knows(id)? || self.kv.tree(&layout::tree(id))?.applied() == 0 {
             return Ok(());
         }
-        if self.meta.load().nodes.len() <= 1 {
+        if self.is_alone(id) {
             return Err(Error::internal(format!(
                 "group {id} has a state here, and the log has nothing of the group, which no other node has: put {} back as it was",
                 self.layout.raft().display()
@@ -200,6 +201,15 @@ impl Starter {
         let (mut machine, place) = self.open_machine(id)?;
         tracing::info!(group = id.0, "removing what is left of a group that this node has left");
         remove(&mut machine, &place).map_err(|e| Error::internal(e.to_string()))
+    }
+    /// Whether no other node of the cluster of a group can have it.
+    fn is_alone(&self, id: GroupId) -> bool {
+        let meta = self.meta.load();
+        let cluster = meta.cluster_of(id);
+        let is_other = |(node, row): &(NodeId, &NodeRow)| {
+            *node != self.self_id && cluster.is_none_or(|cluster| row.cluster == cluster)
+        };
+        !meta.present_nodes().iter().any(is_other)
     }
     /// Ends a group of which this node is no member any more, and removes what it has of it.
     pub async fn leave_group(&self, id: GroupId) -> Result<()> {

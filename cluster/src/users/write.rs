@@ -78,7 +78,7 @@ pub async fn records(
         owned_ops.push(op);
         object_ids.extend(named);
     }
-    let owned_ops = bounded(context, user, name, owned_ops).await?;
+    let owned_ops = bounded(context, user, name, owned_ops, growth::deadline()).await?;
     let accepted = carry_out(context, user, name, owned_ops).await?;
     Ok(write::receipt(accepted, object_ids))
 }
@@ -99,8 +99,9 @@ pub async fn many(
         object_ids.extend(named);
     }
     // before anything is written: what is refused changes nothing
+    let by = growth::deadline();
     for (name, (places, ops)) in &mut by_index {
-        let bounded = bounded(context, user, name, std::mem::take(ops)).await;
+        let bounded = bounded(context, user, name, std::mem::take(ops), by).await;
         *ops = bounded.map_err(|error| write::placed(error, places))?;
     }
     let (mut tasks, mut last_ms) = (BTreeMap::new(), None);
@@ -133,6 +134,7 @@ async fn bounded(
     user: &UserId,
     name: &IndexName,
     ops: Vec<RecordOp>,
+    by: Instant,
 ) -> Result<Vec<RecordOp>> {
     let row = {
         let meta = context.meta();
@@ -142,7 +144,7 @@ async fn bounded(
         };
         meta.catalogue.get(&part).cloned()
     };
-    growth::bounded(context, row, ops, write_deadline()).await
+    growth::bounded(context, row, ops, by).await
 }
 
 async fn propose(env: &impl Env, row: &IndexRow, ops: Vec<RecordOp>, deadline: Instant) -> Result<Accepted> {

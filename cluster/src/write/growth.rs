@@ -14,11 +14,19 @@ use quorate_model::{Error, ErrorKind, RecordOp, Result};
 use quorate_node::IndexView;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// Records of one request that are looked at closely, and updates that are worked out, each of which may cost reading a whole record.
 const CLOSELY_MAX: usize = 100;
 const WORKED_OUT_MAX: usize = 1_000;
+
+/// How long the updates of a call may wait for what was answered before them. Afterwards applying them decides.
+const FORESEEN: Duration = Duration::from_secs(3);
+
+/// When that ends for a call that begins now.
+pub fn deadline() -> Instant {
+    Instant::now() + FORESEEN
+}
 
 /// What records hold, by their stored ids; `None` = there is none.
 type Records = HashMap<String, Option<Vec<u8>>>;
@@ -40,15 +48,17 @@ pub async fn bounded(
     if context.meta().level() < level::BOUNDED_GROWTH {
         return Ok(ops.into_iter().map(unbounded).collect());
     }
-    let view = row.as_ref().map(|row| context.node().view(row.incarnation));
-    // it stands elsewhere, or is not readable: applying it decides
-    let Ok(view) = view.transpose() else { return Ok(ops) };
+    let state = row.as_ref().map(|row| context.node().index(row.incarnation));
+    // it stands elsewhere: applying it decides
+    let Some(state) = state.map_or(Some(None), |state| state.map(Some)) else { return Ok(ops) };
     let ops = Arc::new(ops);
-    let (looked, closely) = away({
-        let ops = ops.clone();
-        move || closely(view.as_deref(), &ops)
-    })
-    .await?;
+    let looked = ops.clone();
+    // not as a reader does: nothing is published for it
+    let shown = move || match state.map(|state| state.view()).transpose() {
+        Ok(view) => closely(view.as_deref(), &looked),
+        Err(_unreadable) => (None, BTreeSet::new()),
+    };
+    let (looked, closely) = away(shown).await?;
     if let (Some(_), Some(row)) = (&looked, &row) {
         let ids: Vec<String> = closely.into_iter().collect();
         let Ok(records) = user_records::records(context, row, &ids, deadline).await else {

@@ -89,9 +89,9 @@ impl Plan {
     }
 
     /// Refuses what would make a record of the index too large, by its place in the call.
-    async fn bound(&mut self, context: &NodeContext, name: &IndexName) -> Result<()> {
+    async fn bound(&mut self, context: &NodeContext, name: &IndexName, by: Instant) -> Result<()> {
         let row = context.meta().catalogue.get(name).filter(|_| self.reset == Reset::No).cloned();
-        let bounded = growth::bounded(context, row, std::mem::take(&mut self.ops), write_deadline()).await;
+        let bounded = growth::bounded(context, row, std::mem::take(&mut self.ops), by).await;
         self.ops = bounded.map_err(|error| placed(error, &self.places))?;
         Ok(())
     }
@@ -184,7 +184,7 @@ pub async fn records(context: &NodeContext, name: &IndexName, ops: Vec<CallerOp>
     for op in (0..).zip(ops) {
         object_ids.extend(plan.take(op, context.ids()));
     }
-    plan.bound(context, name).await?;
+    plan.bound(context, name, growth::deadline()).await?;
     let accepted = carry_out(context, name, plan).await?;
     Ok(receipt(accepted, object_ids))
 }
@@ -199,8 +199,9 @@ pub async fn many(context: &NodeContext, ops: Vec<(IndexName, CallerOp)>) -> Res
         object_ids.extend(plans.entry(name).or_default().take((place, op), context.ids()));
     }
     // before anything is written: what is refused changes nothing
+    let by = growth::deadline();
     for (name, plan) in &mut plans {
-        plan.bound(context, name).await?;
+        plan.bound(context, name, by).await?;
     }
     let writes = plans.into_iter().map(async |(name, plan)| {
         let accepted = carry_out(context, &name, plan).await?;

@@ -78,6 +78,18 @@ fn a_node_with_a_damaged_log_takes_its_place_anew_and_has_everything() {
     assert_eq!(inspected.status.code(), Some(2), "{said}");
     let (lossy, said) = log("accept-loss", &data_dir, &["--confirm", "TESTAPP"]);
     assert!(!lossy.status.success(), "the others have it: {said}");
+    // nor when the log does not even say any more that there are others
+    let copy = data_dir.with_extension("unsaid");
+    assert!(Command::new("cp").arg("-a").args([&data_dir, &copy]).status().unwrap().success());
+    for item in std::fs::read_dir(copy.join("raft")).unwrap() {
+        let path = item.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "raftlog") {
+            let length = std::fs::metadata(&path).unwrap().len() as usize;
+            std::fs::write(&path, vec![0xff; length]).unwrap();
+        }
+    }
+    let (lossy, said) = log("accept-loss", &copy, &["--confirm", "TESTAPP"]);
+    assert!(!lossy.status.success() && said.contains("nothing was changed"), "{said}");
     let (unsaid, said) = log("start-anew", &data_dir, &[]);
     assert!(!unsaid.status.success() && said.contains("--confirm TESTAPP"), "{said}");
     // the others write on meanwhile

@@ -5,7 +5,7 @@ use super::past::{self, Past};
 use super::patiently;
 use crate::client::{Client, Encoding};
 use crate::import::state::{Done, Identity, StateFile};
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ArgMatches;
 use flate2::{Compression, write::GzEncoder};
 use quorate_model::event::{Refused, parse_history};
@@ -27,20 +27,16 @@ const STATE_NAME: &str = "/admin/events";
 pub fn run(client: &Client, given: &ArgMatches) -> Result<ExitCode> {
     let files = meant(given.get_many::<String>("file").expect("clap requires it"))?;
     let begun = Instant::now();
-    let is_anew = given.get_flag("restart") || !holds_what_was_sent(client, &files)?;
+    let is_anew = given.get_flag("restart");
+    if !is_anew {
+        check_what_was_sent(client, &files)?;
+    }
     let (mut sent, mut states) = (0, vec![]);
     for path in &files {
         let state = StateFile::locate(path, STATE_NAME, &client.url, &client.app_id)?;
         let identity = Identity::of(path)?;
         let start = if is_anew { None } else { state.load(&identity, STATE_NAME) };
-        let done = Done {
-            identity,
-            shape: STATE_NAME.to_owned(),
-            records: 0,
-            file_bytes: 0,
-            task_id: 0,
-            last_id: None,
-        };
+        let done = Done::nothing(identity, STATE_NAME.to_owned());
         let mut import =
             Import { client, path, state: &state, done: start.unwrap_or(done), shown: Instant::now() };
         let before = import.done.records;
@@ -68,29 +64,25 @@ pub fn run(client: &Client, given: &ArgMatches) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the installation has as many rows as were sent of these files before: one that was put back from a copy, or lost some, is
-/// sent all of them again, which counts once.
-fn holds_what_was_sent(client: &Client, files: &[PathBuf]) -> Result<bool> {
+/// Errors: the installation has fewer rows than were sent of these files before, as one that was put back from a copy has.
+fn check_what_was_sent(client: &Client, files: &[PathBuf]) -> Result<()> {
     let mut sent = 0;
     for path in files {
         let state = StateFile::locate(path, STATE_NAME, &client.url, &client.app_id)?;
         sent += state.load(&Identity::of(path)?, STATE_NAME).map_or(0, |done| done.records);
     }
     if sent == 0 {
-        return Ok(true);
+        return Ok(());
     }
     let found = client.get("/admin/events")?.ok()?;
-    let number = |value: &Value, name: &str| value.get(name).and_then(Value::as_u64).unwrap_or_default();
-    let groups = found.get("groups").and_then(Value::as_array).into_iter().flatten();
-    let waiting = groups.map(|group| {
-        let nodes = group.get("nodes").and_then(Value::as_array).into_iter().flatten();
-        nodes.map(|node| number(node, "waitingRows")).max().unwrap_or_default()
-    });
-    let held = number(&found, "rows") + waiting.sum::<u64>();
+    let held = found.get("rows").and_then(Value::as_u64).context("the node is of another version")?;
     if held < sent {
-        eprintln!("the installation has {held} rows, and {sent} were sent before: all are sent again");
+        bail!(
+            "the installation has {held} rows, and {sent} of these files were sent before: rows were forgotten, removed or lost, or were \
+             equal. --restart sends all of them again, which counts once"
+        );
     }
-    Ok(held >= sent)
+    Ok(())
 }
 
 struct Import<'a> {

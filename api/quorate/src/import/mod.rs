@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_secs(120);
 /// How long the last task may take to be published.
 const PUBLISH: Duration = Duration::from_secs(1_800);
 /// How long what was answered may take to be shown.
-const SHOWN: Duration = Duration::from_secs(3);
+const SHOWN: Duration = Duration::from_secs(30);
 const PAUSE_FIRST: Duration = Duration::from_millis(20);
 const PAUSE_MAX: Duration = Duration::from_secs(2);
 
@@ -107,14 +107,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         client: &client,
         path: format!("/1/indexes/{}/batch", segment(index)),
         state: &state,
-        done: start.unwrap_or(Done {
-            identity,
-            shape: shape_text,
-            records: 0,
-            file_bytes: 0,
-            task_id: 0,
-            last_id: None,
-        }),
+        done: start.unwrap_or_else(|| Done::nothing(identity, shape_text)),
         progress: &progress,
     };
     let begun = Instant::now();
@@ -231,17 +224,27 @@ fn holds(client: &Client, index: &str, done: &Done) -> bool {
         Some(id) => format!("/1/indexes/{}/{}", segment(index), segment(id)),
         None => format!("/1/indexes/{}/settings", segment(index)),
     };
+    let task = format!("/1/indexes/{}/task/{}", segment(index), done.task_id);
     let begun = Instant::now();
     loop {
-        if client.get(&path).is_ok_and(|answer| answer.status != 404) {
-            return true;
+        let is_shown = || match client.get(&task).and_then(Answer::ok) {
+            Ok(answer) => answer.get("status").and_then(Value::as_str) == Some("published"),
+            Err(_) => false,
+        };
+        match client.get(&path) {
+            // what was answered is shown a moment later; a task that nobody knows is never
+            Ok(answer) if answer.status == 404 => {
+                if begun.elapsed() >= SHOWN || is_shown() {
+                    eprintln!("`{index}` lacks what was sent before: all of it is sent again");
+                    return false;
+                }
+            }
+            Ok(answer) if answer.status < 500 => return true,
+            // sending says what is wrong
+            Ok(_) | Err(_) if begun.elapsed() >= SHOWN => return true,
+            Ok(_) | Err(_) => {}
         }
-        // what was answered is shown a moment later
-        if begun.elapsed() >= SHOWN {
-            eprintln!("`{index}` lacks what was sent before: all of it is sent again");
-            return false;
-        }
-        std::thread::sleep(PAUSE_FIRST);
+        std::thread::sleep(PAUSE_FIRST * 5);
     }
 }
 

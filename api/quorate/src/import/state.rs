@@ -36,6 +36,13 @@ pub struct Done {
     pub last_id: Option<String>,
 }
 
+impl Done {
+    /// An import that begins.
+    pub fn nothing(identity: Identity, shape: String) -> Done {
+        Done { identity, shape, records: 0, file_bytes: 0, task_id: 0, last_id: None }
+    }
+}
+
 /// Where the state of one import is kept.
 pub struct StateFile {
     path: PathBuf,

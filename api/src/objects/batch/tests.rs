@@ -46,10 +46,14 @@ fn every_action_becomes_its_operation() {
         }
         other => panic!("{other:?}"),
     }
-    assert!(
-        matches!(&ops[2], CallerOp::Ready(RecordOp::Partial { object_id, create: true, .. }) if object_id == "p")
-    );
-    assert!(matches!(&ops[3], CallerOp::Ready(RecordOp::Partial { create: false, .. })));
+    let partial = |op: &CallerOp| match op {
+        CallerOp::Ready(RecordOp::PartialUpTo { object_id, create, bytes_max, .. }) => {
+            (object_id.clone(), *create, *bytes_max)
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(partial(&ops[2]), ("p".to_owned(), true, 100));
+    assert!(!partial(&ops[3]).1);
     assert!(matches!(&ops[4], CallerOp::Ready(RecordOp::Delete { object_id }) if object_id == "d"));
     assert!(matches!(&ops[5], CallerOp::Ready(RecordOp::Clear)));
     assert!(matches!(&ops[6], CallerOp::DeleteIndex));

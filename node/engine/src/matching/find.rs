@@ -275,18 +275,18 @@ pub fn sets_of(view: &ShardView, entries: &[Entry]) -> Vec<Vec<u64>> {
 /// Compares documents of different segments: sort keys, criteria, then the custom order.
 fn compare(view: &ShardView, plan: &Plan, a: &Entry, b: &Entry) -> Ordering {
     let (segment_a, segment_b) = (&view.segments()[a.segment], &view.segments()[b.segment]);
-    let [first, later] = plan.groupings.keys().map(|keys| {
-        keys.map_or(Ordering::Equal, |keys| {
-            Groups::prefix(segment_a, keys, a.doc).cmp(Groups::prefix(segment_b, keys, b.doc))
-        })
-    });
+    let [first, later] = plan.groupings.keys();
+    let by_group = |keys: Option<usize>| match keys {
+        Some(keys) => Groups::prefix(segment_a, keys, a.doc).cmp(Groups::prefix(segment_b, keys, b.doc)),
+        None => Ordering::Equal,
+    };
     let [parts_a, parts_b] = [a, b].map(|entry| plan.layout.around_groups(entry.key));
     parts_a[0]
         .cmp(&parts_b[0])
-        .then(first)
-        .then(parts_a[1].cmp(&parts_b[1]))
-        .then(later)
-        .then(parts_a[2].cmp(&parts_b[2]))
+        .then_with(|| by_group(first))
+        .then_with(|| parts_a[1].cmp(&parts_b[1]))
+        .then_with(|| by_group(later))
+        .then_with(|| parts_a[2].cmp(&parts_b[2]))
         .then_with(|| segment_a.rank(a.doc).cmp(segment_b.rank(b.doc)))
 }
 /// The documents that may be shown; `None` = all.

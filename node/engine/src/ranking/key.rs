@@ -68,7 +68,11 @@ impl Layout {
         if !self.acts(field) {
             return 0;
         }
-        (key >> self.shifts[field as usize]) as u32 & field.limit() ^ field.flip()
+        let shown = (key >> self.shifts[field as usize]) as u32;
+        match GROUPS.contains(&field) {
+            true => (u64::from(shown) & ((1 << self.group_bits) - 1)) as u32,
+            false => shown & field.limit() ^ field.flip(),
+        }
     }
     /// What a key shows of each criterion; groups are left out.
     pub fn scores(&self, key: u128) -> CriterionScores {
@@ -126,8 +130,8 @@ pub struct Groupings {
 }
 impl Groupings {
     /// Finds such runs in the order; `custom` is the number of keys of the custom ranking, `docs_max` that of the documents of the
-    /// largest segment. A third run, and a second one that a key has no place for beside everything else (segments of two
-    /// million documents by two runs, filters with scores and a centre), act through the document order alone.
+    /// largest segment. A third run, and with a centre a second one where a segment has two million documents, for which a key has no
+    /// place, act through the document order alone.
     pub fn of(order: &[Criterion], custom: usize, docs_max: u32) -> Groupings {
         let keys_of = |criterion: &Criterion| match criterion {
             Criterion::Sort(_) => Some(1),

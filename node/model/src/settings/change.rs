@@ -145,12 +145,11 @@ fn plain(name: &str, value: &Value) -> Value {
     let read = match value {
         Value::String(text) => {
             let number = text.trim().parse::<u64>().ok().filter(|_| is_number).map(Value::from);
-            number.or_else(|| text.trim().parse::<bool>().ok().filter(|_| is_flag).map(Value::from))
+            let flag = if is_number { text.trim().parse().ok() } else { lenient::loose_flag(value) };
+            number.or_else(|| flag.filter(|_| is_flag).map(Value::from))
         }
         Value::Number(number) if is_text => Some(Value::from(number.to_string())),
-        Value::Number(number) if is_flag && !is_number => {
-            number.as_u64().map(|number| Value::from(number != 0))
-        }
+        Value::Number(_) if is_flag && !is_number => lenient::loose_flag(value).map(Value::from),
         Value::Number(_) | Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => None,
     };
     read.unwrap_or_else(|| value.clone())

@@ -91,13 +91,13 @@ fn what_was_given_as_another_kind_is_shown_as_what_it_is() {
     let given = json!({
         "highlightPreTag": 1.5, "separatorsToIndex": 7, "snippetEllipsisText": 3, "attributeForDistinct": 9,
         "hitsPerPage": "10", "maxValuesPerFacet": "11", "minProximity": "2", "distinct": "3",
-        "advancedSyntax": 1, "allowTyposOnNumericTokens": "false", "ignorePlurals": "true", "removeStopWords": ["en"],
+        "advancedSyntax": 1, "allowTyposOnNumericTokens": "false", "decompoundQuery": "0", "ignorePlurals": "true", "removeStopWords": ["en"],
     });
     let answer = set(given).answer(1);
     for (name, value) in object(json!({
         "highlightPreTag": "1.5", "separatorsToIndex": "7", "snippetEllipsisText": "3", "attributeForDistinct": "9",
         "hitsPerPage": 10, "maxValuesPerFacet": 11, "minProximity": 2, "distinct": 3,
-        "advancedSyntax": true, "allowTyposOnNumericTokens": false, "ignorePlurals": true, "removeStopWords": ["en"],
+        "advancedSyntax": true, "allowTyposOnNumericTokens": false, "decompoundQuery": false, "ignorePlurals": true, "removeStopWords": ["en"],
     })) {
         assert_eq!(answer[&name], value, "{name}");
     }
