@@ -356,3 +356,11 @@ fn programs_of_level_7_run_beside_this_one_both_ways() {
 fn programs_of_level_8_run_beside_this_one_both_ways() {
     upgrade_from(8);
 }
+#[test]
+fn programs_of_level_9_run_beside_this_one_both_ways() {
+    upgrade_from(9);
+}
+#[test]
+fn programs_of_level_10_run_beside_this_one_both_ways() {
+    upgrade_from(10);
+}
