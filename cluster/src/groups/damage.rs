@@ -163,9 +163,10 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
     let (state, _) = start::read_state(&folder)?;
     // the log may have lost who they were
     let others = |group: GroupId| state.wanted(group).into_iter().any(|node| node != self_id);
-    let groups = state.clusters.keys().flat_map(|cluster| state.groups_of(cluster)).chain([GroupId::META]);
+    let reached = start::read_reached(&folder)?;
+    let groups: BTreeSet<GroupId> = report.groups.keys().chain(reached.keys()).copied().collect();
     let is_unsaid = |group: &GroupId| report.groups.get(group).is_none_or(|known| known.voters.is_empty());
-    if groups.filter(is_unsaid).any(|group| state.wanted(group).contains(&self_id) && others(group)) {
+    if groups.iter().any(|group| is_unsaid(group) && others(*group)) {
         return Err(Error::invalid(
             "the log does not say any more who has these groups, and other nodes do: nothing was changed. See quorate log start-anew",
         ));
@@ -182,11 +183,9 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
         fs::remove_dir_all(&mended).map_err(io)?;
     }
     log_mend::copy_without_damage(&raft, &mended).map_err(failed)?;
-    let reached = start::read_reached(&folder)?;
     let log = Log::open(LogOptions::new(&mended)).map_err(failed)?;
     // what the log said of a group may be gone altogether
     let nothing = GroupReport::default();
-    let groups: BTreeSet<GroupId> = report.groups.keys().chain(reached.keys()).copied().collect();
     for group in groups {
         let known = report.groups.get(&group).unwrap_or(&nothing);
         let state = reached.get(&group).map(|state| (state.from, state.through));

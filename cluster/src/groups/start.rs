@@ -417,7 +417,10 @@ pub fn read_reached(folder: &DataFolder) -> Result<BTreeMap<GroupId, Reached>> {
     let meta = MetaMachine::open(place.tree.clone()).map_err(|e| unreadable(&kv, &e))?;
     let state = meta.shared().load_full();
     let applied = place.tree.applied();
-    let mut reached = BTreeMap::from([(GroupId::META, Reached { from: applied, through: applied })]);
+    let mut reached = BTreeMap::new();
+    if applied > 0 {
+        reached.insert(GroupId::META, Reached { from: applied, through: applied });
+    }
     for group in state.clusters.keys().flat_map(|cluster| state.groups_of(cluster)) {
         let place = open_tree(&kv, layout, files, group, &mut warnings)?;
         let machine = node.machine(group).map_err(|e| unreadable(&kv, &e))?;

@@ -180,4 +180,16 @@ mod tests {
         let expected = [(day("2026-01-02"), [3, 5].into()), (day("2026-01-03"), [5].into())];
         assert_eq!(wanted, expected.into());
     }
+
+    #[test]
+    fn what_no_node_has_whole_is_lost() {
+        let group = |number: u64, lost: &[u64]| {
+            let nodes: Vec<Value> = lost.iter().map(|files| json!({"lostFiles": files})).collect();
+            json!({"group": number, "nodes": nodes})
+        };
+        let groups = [group(1, &[0, 2]), group(2, &[3, 2]), group(3, &[1]), group(4, &[]), group(5, &[0])];
+        assert_eq!(lost(&json!({"groups": groups})), [(2, 2), (3, 1)]);
+        // nodes of earlier versions do not say it
+        assert_eq!(lost(&json!({"groups": [{"group": 1, "nodes": [{"rows": 1}]}]})), []);
+    }
 }
