@@ -32,7 +32,7 @@ pub async fn count(context: &NodeContext, call: LimitedCall) -> Result<()> {
     let limiter = &context.calls().rate_limiter;
     let (own, nodes) = (context.self_id(), nodes_of(context));
     if nodes.len() > 1 {
-        limiter.has_learnt().await;
+        limiter.wait_until_learnt().await;
     }
     for _ in 0..ASKS_MAX {
         let home = match limiter.place(&nodes, own, call.id) {
@@ -64,19 +64,22 @@ pub fn known_for(context: &NodeContext, node: NodeId) -> Vec<Report> {
     limiter.known_for(node, context.self_id(), &nodes_of(context))
 }
 
-/// Learns what other nodes know, then tells them every second what has changed.
+/// Learns what other nodes know, then tells them every second what has changed. One that reached none of them goes on trying.
 pub async fn report_on(context: Arc<NodeContext>) {
-    learn(&context).await;
+    learn(&context, LEARN_WITHIN).await;
     let mut ticks = tokio::time::interval(REPORT_EVERY);
     ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     loop {
         ticks.tick().await;
+        if !context.calls().rate_limiter.has_learnt() {
+            learn(&context, Duration::ZERO).await;
+        }
         report(&context).await;
     }
 }
 
-async fn learn(context: &NodeContext) {
-    let (limiter, until) = (&context.calls().rate_limiter, Instant::now() + LEARN_WITHIN);
+async fn learn(context: &NodeContext, within: Duration) {
+    let (limiter, until) = (&context.calls().rate_limiter, Instant::now() + within);
     let known = async |node| match ask(context, node, &PeerRequest::AllCounts, ASK_WITHIN).await {
         Some(PeerAnswer::Counts(reports)) => Some(reports),
         Some(_) | None => None,
@@ -92,11 +95,10 @@ async fn learn(context: &NodeContext) {
         tokio::time::sleep(LEARN_EVERY).await;
     }
     // all who could be told ask this node now, so that they count no further elsewhere
-    let others = told.into_iter().filter(|node| *node != context.self_id());
-    for reports in join_all(others.map(known)).await.into_iter().flatten() {
-        limiter.learn(&reports);
-    }
-    limiter.learnt();
+    told.remove(&context.self_id());
+    let heard: Vec<Vec<Report>> = join_all(told.into_iter().map(known)).await.into_iter().flatten().collect();
+    heard.iter().for_each(|reports| limiter.learn(reports));
+    limiter.learnt(!heard.is_empty() || nodes_of(context).len() <= 1);
 }
 
 async fn report(context: &NodeContext) {

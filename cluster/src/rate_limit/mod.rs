@@ -25,6 +25,17 @@ pub const REPORTS_MAX: usize = 1_000;
 /// Nodes that hear of a counter.
 const TOLD: usize = 2;
 
+/// Whether a node knows what the others have counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Knowledge {
+    /// It asks them: calls wait a little.
+    Asking,
+    /// None has answered: it counts no call as the home of a counter, and promises nothing.
+    Nothing,
+    /// It knows what those knew that can be reached.
+    Shared,
+}
+
 /// The counters of a node, and whom it can ask.
 #[derive(Debug)]
 pub struct RateLimiter {
@@ -33,8 +44,7 @@ pub struct RateLimiter {
     silent: Mutex<BTreeMap<NodeId, u64>>,
     /// Nodes that have missed a report.
     owed: Mutex<BTreeSet<NodeId>>,
-    /// Whether it has asked the others what they know.
-    has_learnt: watch::Sender<bool>,
+    knowledge: watch::Sender<Knowledge>,
 }
 
 impl Default for RateLimiter {
@@ -45,7 +55,7 @@ impl Default for RateLimiter {
             counters: Counters::new(u64::from_le_bytes(slot)),
             silent: Mutex::default(),
             owed: Mutex::default(),
-            has_learnt: watch::Sender::new(false),
+            knowledge: watch::Sender::new(Knowledge::Asking),
         }
     }
 }
@@ -77,7 +87,7 @@ impl RateLimiter {
         let others = nodes.iter().filter(|node| **node != own);
         let reachable = others.filter(|node| silent.get(node).is_none_or(|until| *until <= now));
         let first = reachable.max_by_key(|node| weight(id, **node));
-        let may_be_home = *self.has_learnt.borrow();
+        let may_be_home = self.has_learnt();
         match first {
             Some(first) if !may_be_home || weight(id, *first) > weight(id, own) => CountedAt::Asking(*first),
             None if nodes.len() > 1 => CountedAt::Alone,
@@ -100,22 +110,27 @@ impl RateLimiter {
     pub fn owed(&self) -> BTreeSet<NodeId> {
         std::mem::take(&mut *self.owed.lock())
     }
-    /// Whether this node knows what others know; waits a little for that.
-    pub async fn has_learnt(&self) -> bool {
-        if *self.has_learnt.borrow() {
-            return true;
-        }
-        let mut has_learnt = self.has_learnt.subscribe();
-        tokio::time::timeout(WAIT_WITHIN, has_learnt.wait_for(|has_learnt| *has_learnt)).await.is_ok()
+    /// Whether this node knows what others know.
+    pub fn has_learnt(&self) -> bool {
+        *self.knowledge.borrow() == Knowledge::Shared
     }
-    /// This node knows what others know, as far as they can be reached.
-    pub fn learnt(&self) {
-        self.has_learnt.send_replace(true);
+    /// Waits a little while this node asks others what they know.
+    pub async fn wait_until_learnt(&self) {
+        if *self.knowledge.borrow() == Knowledge::Asking {
+            let mut knowledge = self.knowledge.subscribe();
+            let asked = knowledge.wait_for(|knowledge| *knowledge != Knowledge::Asking);
+            let _ = tokio::time::timeout(WAIT_WITHIN, asked).await;
+        }
+    }
+    /// This node has asked the others; `from_any` says whether one has answered, or there is none.
+    pub fn learnt(&self, from_any: bool) {
+        self.knowledge.send_replace(if from_any { Knowledge::Shared } else { Knowledge::Nothing });
     }
     /// Answers a question of another node. Errors: `Unavailable` when this one does not know yet what others know.
     pub async fn promise(&self, from: NodeId, question: &Question) -> Result<Promise> {
         self.heard(from);
-        match self.has_learnt().await {
+        self.wait_until_learnt().await;
+        match self.has_learnt() {
             true => Ok(self.counters.promise(question, now_s())),
             false => Err(Error::unavailable("this node has just started")),
         }

@@ -277,3 +277,24 @@ fn counters_are_bounded_and_who_has_many_addresses_forgets_the_own() {
     assert!(!count(2, 9_999, NOW_S) && count(2, 0, NOW_S));
     assert!(node.changed().len() <= 2 * 4_096);
 }
+
+#[actix_rt::test]
+async fn a_node_that_has_heard_of_nothing_counts_and_promises_nothing_as_a_home() {
+    let (limiter, own, nodes) = (RateLimiter::default(), NodeId(1), [NodeId(1), NodeId(2), NodeId(3)]);
+    let id = |caller| CounterId { key: 1, caller: [caller; 16] };
+    let homes = |limiter: &RateLimiter| {
+        (0..100).filter(|caller| limiter.place(&nodes, own, id(*caller)) == CountedAt::Home).count()
+    };
+    let call = LimitedCall { id: id(0), limit: 100, now_s: now_s() };
+    let question = Counters::new(2).question(call);
+    for _ in 0..2 {
+        assert_eq!(homes(&limiter), 0);
+        limiter.promise(NodeId(2), &question).await.expect_err("promises nothing");
+        limiter.learnt(false);
+    }
+    limiter.learnt(true);
+    assert!((10..60).contains(&homes(&limiter)), "{}", homes(&limiter));
+    limiter.promise(NodeId(2), &question).await.expect("promises");
+    [2, 3].map(|node| limiter.pass_over(NodeId(node), Duration::from_secs(9)));
+    assert_eq!(limiter.place(&nodes, own, id(0)), CountedAt::Alone);
+}
