@@ -295,6 +295,8 @@ async fn a_node_that_has_heard_of_nothing_counts_and_promises_nothing_as_a_home(
     limiter.learnt(true);
     assert!((10..60).contains(&homes(&limiter)), "{}", homes(&limiter));
     limiter.promise(NodeId(2), &question).await.expect("promises");
-    [2, 3].map(|node| limiter.pass_over(NodeId(node), Duration::from_secs(9)));
+    for node in [2, 3] {
+        limiter.pass_over(NodeId(node), Duration::from_secs(9));
+    }
     assert_eq!(limiter.place(&nodes, own, id(0)), CountedAt::Alone);
 }
