@@ -4,8 +4,8 @@
 //! does). Others ask it when they have used up what it promised, which holds up one call of as many as a promise has. Every second
 //! each node tells the first two in that order what has changed, so that the second can take over from the first; one that did not
 //! hear it is told everything when it can be reached again. One that starts says so to all, so that they ask it from then on, asks for
-//! everything they know, and answers once it knows that. A node that reaches nobody takes its part of what is left. Nothing of it is
-//! durable: when all nodes stop, counts begin anew. `controllers/call_counts.rs` carries it out.
+//! everything they know, and answers once one of them has told it. A node that reaches nobody takes its part of what is left. Nothing of it
+//! is durable: when all nodes stop, counts begin anew. `controllers/call_counts.rs` carries it out.
 
 mod counters;
 

@@ -60,9 +60,9 @@ impl Calm {
     }
 }
 
-/// Within a twentieth, the bound that users are told; of few calls, within one.
+/// Within a twentieth, the bound that users are told.
 fn is_near(counted: u64, limit: u64) -> bool {
-    counted.abs_diff(limit) <= (limit / 20).max(1)
+    counted.abs_diff(limit) * 20 <= limit
 }
 
 /// Until nodes have heard of each other, each takes its part only.
