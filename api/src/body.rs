@@ -35,24 +35,21 @@ pub async fn read(
     if announced.is_some_and(|bytes| bytes > bytes_max as u64) {
         return Err(too_large(bytes_max));
     }
-    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes());
-    match encoding {
+    let encoding = headers.get(header::CONTENT_ENCODING).map(|value| value.as_bytes().to_ascii_lowercase());
+    match encoding.as_deref() {
         None | Some(b"" | b"identity") => read_plain(payload, room, bytes_max).await,
         Some(b"gzip" | b"x-gzip") => read_gzip(payload, room, bytes_max).await,
         Some(_) => Err(Error::invalid("Content-Encoding is not supported: use gzip or none")),
     }
 }
 
-/// Bytes of a refused body that are thrown away.
-const DISCARDED_BYTES_MAX: usize = 32 << 20;
-/// How long they are waited for, all together and each piece: who sends nothing waits for the answer.
+/// How long a body that is thrown away is waited for, all of it and each piece: who sends nothing waits for the answer.
 const DISCARDED_IN: Duration = Duration::from_secs(3);
 const DISCARDED_PIECE_IN: Duration = Duration::from_millis(300);
 
-/// Throws away what is left of the body of a call that is refused, within bounds. Whoever is still sending when the connection ends never
-/// reads why, and takes the node for a dead one (C§1.4).
-pub async fn discard(payload: &mut Payload) {
-    let mut left = DISCARDED_BYTES_MAX;
+/// Throws away what is left of the body of a call that is refused, so many bytes of it at most. Whoever is still sending when the
+/// connection or the stream ends may never read why, and takes the node for a dead one (C§1.4).
+pub async fn discard(payload: &mut Payload, mut left: usize) {
     let rest = async {
         let mut next = async || actix_rt::time::timeout(DISCARDED_PIECE_IN, payload.next()).await;
         while let Ok(Some(Ok(piece))) = next().await {

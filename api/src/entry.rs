@@ -8,7 +8,7 @@ use crate::connection::{self, Connection};
 use crate::listener::Listener;
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
-use crate::reply::{Delivery, Readers, Reply, correlation_id};
+use crate::reply::{CORRELATION_ID, Delivery, Readers, Reply, correlation_id};
 use crate::room::Taken;
 use crate::routes::{BodyKind, Match, Need, Route, Verb, Work};
 use crate::state::ApiState;
@@ -33,6 +33,9 @@ use std::time::{Duration, Instant};
 const UNKNOWN_CALLER_BYTES_MAX: usize = 1 << 20;
 /// How long such a body may take.
 const UNKNOWN_CALLER_PATIENCE: Duration = Duration::from_secs(5);
+/// Bytes of the body of a refused call that are thrown away.
+const DISCARDED: usize = 32 << 20;
+const DISCARDED_OF_STREAM: usize = 1 << 20;
 /// Bytes of a body that becomes a tree of values; records and batches are scanned in place and may be larger.
 const TREE_BYTES_MAX: usize = 16 << 20;
 
@@ -71,8 +74,10 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         }
         Err(error) => failed(&error),
     };
-    if reply.status.is_client_error() && request.version() != Version::HTTP_2 {
-        body::discard(&mut payload).await;
+    if reply.status.is_client_error() {
+        // a connection of HTTP/2 carries a hundred calls at a time
+        let most = if request.version() == Version::HTTP_2 { DISCARDED_OF_STREAM } else { DISCARDED };
+        body::discard(&mut payload, most).await;
     }
     // by HTTP/2 the little that every call may hold adds up
     let mut held = match request.version() {
@@ -313,9 +318,10 @@ const ALLOWED_HEADERS: &str = "x-service-application-id, x-service-api-key, x-se
 /// The answer to `OPTIONS` (C§1.3).
 fn preflight(readers: Readers) -> HttpResponse {
     if readers == Readers::SameOrigin {
-        return HttpResponse::NoContent().finish();
+        return HttpResponse::NoContent().insert_header((CORRELATION_ID.clone(), correlation_id())).finish();
     }
     HttpResponse::Ok()
+        .insert_header((CORRELATION_ID.clone(), correlation_id()))
         .insert_header((header::ACCESS_CONTROL_ALLOW_ORIGIN, "*"))
         .insert_header((header::ACCESS_CONTROL_ALLOW_METHODS, "GET, PUT, DELETE, POST, OPTIONS"))
         .insert_header((header::ACCESS_CONTROL_ALLOW_HEADERS, ALLOWED_HEADERS))

@@ -169,7 +169,10 @@ pub fn tree_bytes(body: &[u8]) -> Result<usize> {
     }
     match bytes <= TREE_BYTES_MAX {
         true => Ok(bytes),
-        false => Err(Error::invalid("parse error: the body has too many values")),
+        false => Err(Error::invalid(format!(
+            "parse error: the body has too many values: at most {TREE_BYTES_MAX} bytes, where an object counts as {OBJECT_BYTES} \
+             and a value of a list as {VALUE_BYTES}"
+        ))),
     }
 }
 /// Bytes of a tree of values.

@@ -244,7 +244,8 @@ impl Content {
     }
 }
 
-static CORRELATION_ID: HeaderName = HeaderName::from_static("correlation-id");
+/// The header of [`correlation_id`] (C§1.5).
+pub static CORRELATION_ID: HeaderName = HeaderName::from_static("correlation-id");
 
 /// An id that tells this answer from every other of the process, and very likely of the installation.
 pub fn correlation_id() -> HeaderValue {

@@ -63,7 +63,7 @@ impl Tls {
     pub fn open(files: TlsFiles) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
         let seen = files.stamps();
-        let newest = read(&files, &provider)?;
+        let newest = read(&files, &provider)?.into_iter().collect::<Result<_, _>>()?;
         let client_ca = files.client_ca.as_ref().and_then(stamp);
         let roots = files.client_ca.as_deref().map(roots).transpose()?;
         let wants_certificates = roots.is_some();
@@ -98,12 +98,23 @@ impl Tls {
     pub fn wants_certificates(&self) -> bool {
         self.wants_certificates
     }
-    /// Reads the certificates and keys again; new connections get the new ones. After an error, for people, everything stays as it is.
+    /// Reads the certificates and keys again; new connections get the new ones. Errors, for people: of which pairs the old ones stay.
     pub fn reload(&self) -> Result<(), String> {
         let Certificates { files, provider, newest, seen, .. } = &*self.certificates;
         let mut seen = seen.lock();
         let stamps = files.stamps();
-        newest.store(Arc::new(read(files, provider)?));
+        let before = newest.load();
+        let mut errors = vec![];
+        let pairs = read(files, provider)?.into_iter().zip(before.iter()).map(|(pair, before)| {
+            pair.unwrap_or_else(|error| {
+                errors.push(error);
+                before.clone()
+            })
+        });
+        newest.store(Arc::new(pairs.collect()));
+        if !errors.is_empty() {
+            return Err(errors.join("; "));
+        }
         *seen = stamps;
         Ok(())
     }
@@ -117,7 +128,7 @@ impl Tls {
         files.client_ca.as_ref().and_then(stamp) != *client_ca
     }
     /// Reads files that change, until it is dropped. While a file and its key do not fit, as between the writing of one and the other,
-    /// the old ones stay.
+    /// the old ones stay, and other pairs are taken over.
     pub async fn follow(self) {
         let (mut said, mut has_said_restart) = (None, false);
         loop {
@@ -134,7 +145,7 @@ impl Tls {
                     tracing::info!("the certificates have changed and were read again");
                 }
                 Ok(Some(Err(error))) if said.as_ref() != Some(&error) => {
-                    tracing::warn!(error, "changed certificates are not taken over");
+                    tracing::warn!(error, "some certificates are not taken over: the ones before stay");
                     said = Some(error);
                 }
                 Ok(Some(Err(_))) => {}
@@ -180,7 +191,11 @@ impl TlsFiles {
     }
 }
 
-fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<Vec<Arc<CertifiedKey>>, String> {
+/// A certificate with its key, or what is wrong with the files.
+type Pair = Result<Arc<CertifiedKey>, String>;
+
+/// Every pair of files. Errors: there are not as many as there should be.
+fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<Vec<Pair>, String> {
     let TlsFiles { certificates, keys, .. } = files;
     if certificates.is_empty() || certificates.len() > CERTIFICATES_MAX {
         return Err(format!("tls-certificates: expected between 1 and {CERTIFICATES_MAX} files"));
@@ -205,7 +220,7 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<Vec<Arc<Certified
         }
         pair.map(Arc::new).map_err(|e| wrong(key, format!("not a key for {}: {e}", certificates.display())))
     };
-    certificates.iter().zip(keys).map(pair).collect()
+    Ok(certificates.iter().zip(keys).map(pair).collect())
 }
 
 fn unix_ms() -> u64 {

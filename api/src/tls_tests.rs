@@ -44,7 +44,7 @@ fn each_host_is_shown_its_certificate() {
 }
 
 #[test]
-fn files_that_change_are_taken_over_whole_or_not_at_all() {
+fn a_pair_that_changes_is_taken_over_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
     let first = pair(dir.path(), "a", &["a.example"]);
     let tls = Tls::open(files(&[&first])).unwrap();
@@ -68,6 +68,25 @@ fn files_that_change_are_taken_over_whole_or_not_at_all() {
     assert!(!tls.waits_for_restart());
     std::fs::write(&other.0, std::fs::read_to_string(&first.0).unwrap() + "\n").unwrap();
     assert!(tls.waits_for_restart());
+}
+
+#[test]
+fn a_broken_pair_keeps_no_other_from_being_taken_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = pair(dir.path(), "a", &["a.example"]);
+    let second = pair(dir.path(), "b", &["b.example"]);
+    let tls = Tls::open(files(&[&first, &second])).unwrap();
+    let own = |at: usize| tls.certificates.newest.load()[at].cert[0].clone();
+    let before = [own(0), own(1)];
+    std::fs::write(&first.0, "x").unwrap();
+    pair(dir.path(), "b", &["b.example", "renewed.b.example"]);
+    let error = tls.reload().unwrap_err();
+    assert!(error.contains("a.pem") && !error.contains("b.pem"), "{error}");
+    assert!(own(0) == before[0] && own(1) != before[1]);
+    assert!(tls.has_changed(), "the first one is looked at again");
+    pair(dir.path(), "a", &["a.example"]);
+    tls.reload().unwrap();
+    assert!(own(0) != before[0] && !tls.has_changed());
 }
 
 #[test]

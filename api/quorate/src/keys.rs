@@ -9,11 +9,11 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use quorate_api::auth::Restrictions;
 use quorate_api::auth::secured::derive;
 use quorate_cluster::ids;
-use quorate_model::SearchParams;
 use serde_json::{Map, Value, json};
 use std::io::BufRead as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::UNIX_EPOCH;
 
 /// Flags of a key that hold lists, with their member.
 const LISTS: [(&str, &str, &str, &str); 3] = [
@@ -127,7 +127,10 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
             println!("{}", made["key"].as_str().unwrap_or_default());
         }
         "update" => {
-            let changed = client.put(&path(given)?, &body(given))?.ok()?;
+            let path = path(given)?;
+            // a node answers for a key that is not there as for one that is (§4.7)
+            client.get(&path)?.ok()?;
+            let changed = client.put(&path, &body(given))?.ok()?;
             println!("changed at {}", changed["updatedAt"].as_str().unwrap_or("?"));
         }
         "delete" => {
@@ -256,6 +259,10 @@ fn secured(values: &Values, given: &ArgMatches) -> Result<String> {
             "the admin key signs no secured keys: name another parent with --parent-file or QUORATE_API_KEY"
         );
     }
+    // as the nodes make them, and as no secured key and no admin key that people choose looks
+    if parent.len() != 32 || !parent.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+        bail!("the parent is no API key: those have 32 hexadecimal digits");
+    }
     let parameters = given.get_many::<String>("parameters").unwrap_or_default();
     let parameters = encoded(parameters.map(String::as_str))?;
     check(&parameters)?;
@@ -280,15 +287,9 @@ fn encoded<'a>(parameters: impl Iterator<Item = &'a str>) -> Result<String> {
 
 /// Refuses what would make a key that no node takes.
 fn check(parameters: &str) -> Result<()> {
-    let refused = |error: quorate_model::Error| anyhow!(error.message);
-    let forced = Restrictions::parse(parameters);
-    forced.filter().map_err(refused)?;
-    SearchParams::from_json(&forced.overrides).map_err(refused)?;
-    if forced.valid_until_s == Some(0) {
-        bail!("validUntil is Unix time in seconds");
-    }
-    match forced.wrong_source() {
-        Some(source) => Err(anyhow!("restrictSources: {source} is neither an IP address nor a network")),
+    let now_s = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs());
+    match Restrictions::parse(parameters).refuses_all(now_s) {
+        Some(error) => Err(anyhow!(error.message)),
         None => Ok(()),
     }
 }
@@ -339,6 +340,8 @@ mod tests {
             ("filters=a%3A%3A(", false),
             ("hitsPerPage=many", false),
             ("validUntil=tomorrow", false),
+            ("validUntil=1", false),
+            ("restrictIndices=", false),
             ("restrictSources=home", false),
             ("unknown=1", false),
         ] {

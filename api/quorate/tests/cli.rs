@@ -170,6 +170,8 @@ fn an_operator_looks_after_keys() {
     );
     assert!(!with_key(&data, key, &search).status.success(), "it may search no more");
 
+    refused(&data, &["keys", "update", key, "--index", "other", "--acl", "search"], "Key does not exist");
+
     assert!(ok(&data, &["keys", "delete", key]).starts_with("deleted at 20"));
     assert!(!lists(key));
     refused(&data, &["keys", "get", key], "Key does not exist");
@@ -205,7 +207,10 @@ fn keys_are_derived_and_the_admin_key_is_replaced_without_a_pause() {
     let output = with_key(&data, &admin(), &["keys", "secure", "hitsPerPage=1"]);
     assert!(String::from_utf8_lossy(&output.stderr).contains("the admin key signs no secured keys"));
     refused(&data, &["keys", "secure", "hitsPerPage=many"], "");
-    let forged = with_key(&data, "a-parent-that-nobody-knows-of", &["keys", "secure", "hitsPerPage=1"]);
+    let output = with_key(&data, derived.trim(), &["keys", "secure", "hitsPerPage=1"]);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("the parent is no API key"));
+    let unknown = "0123456789abcdef0123456789abcdef";
+    let forged = with_key(&data, unknown, &["keys", "secure", "hitsPerPage=1"]);
     let forged = with_key(&data, String::from_utf8(forged.stdout).unwrap().trim(), &search);
     assert!(String::from_utf8_lossy(&forged.stderr).contains(UNKNOWN));
 

@@ -142,10 +142,25 @@ impl Restrictions {
         address.is_some_and(|address| sources.iter().any(|network| holds(network, address)))
     }
 
-    /// A source that is neither an address nor a network.
-    pub fn wrong_source(&self) -> Option<&str> {
-        let mut sources = self.sources.iter().flatten().map(String::as_str);
-        sources.find(|source| Networks::parse([*source]).is_err())
+    /// Why nobody can ever call with them at `now_s` (Unix seconds) or later, whatever the call, if that is so.
+    pub fn refuses_all(&self, now_s: u64) -> Option<Error> {
+        if let Err(error) = &self.filter {
+            return Some(error.clone());
+        }
+        match self.valid_until_s {
+            Some(0) => return Some(Error::parameter("validUntil", "Unix time in seconds")),
+            Some(until_s) if until_s < now_s => {
+                return Some(Error::parameter("validUntil", "Unix time in seconds that is not over"));
+            }
+            Some(_) | None => {}
+        }
+        if self.indices.as_ref().is_some_and(Vec::is_empty) {
+            return Some(Error::parameter("restrictIndices", "names or patterns of indices"));
+        }
+        let mut sources = self.sources.iter().flatten();
+        let wrong = sources.find(|source| Networks::parse([source.as_str()]).is_err())?;
+        let expected = format!("IP addresses and networks, which {wrong:?} is not");
+        Some(Error::parameter("restrictSources", &expected))
     }
     /// The filters, or the error to answer a search with.
     pub fn filter(&self) -> Result<&Filter, Error> {

@@ -3,6 +3,7 @@
 //! All of it needs the admin key, but that a key reads itself. Whoever has no admin key hears nothing of other keys, not even
 //! whether they are there.
 
+use crate::auth::pattern::any_matches;
 use crate::auth::{Caller, Restrictions};
 use crate::call::Call;
 use crate::reply::Reply;
@@ -130,22 +131,24 @@ fn listed(call: &Call<'_>, is_wanted: impl Fn(&ApiKey) -> bool) -> Reply {
 /// The key that the body describes. Errors: `Invalid`, naming the member.
 async fn wanted(call: &Call<'_>, index: Option<&IndexName>) -> Result<ApiKey> {
     let key = ApiKey::from_members(&call.object().await?, index)?;
-    check_parameters(&key.query_parameters, call)?;
+    check_parameters(&key, call)?;
     Ok(key)
 }
 
 /// Refuses `queryParameters` that would refuse every call: better said now than to whoever uses the key.
-fn check_parameters(text: &str, call: &Call<'_>) -> Result<()> {
+fn check_parameters(key: &ApiKey, call: &Call<'_>) -> Result<()> {
     let named = |error: Error| Error { message: format!("queryParameters: {}", error.message), ..error };
-    let forced = Restrictions::parse(text);
-    forced.filter().map_err(named)?;
-    let mut pairs = form_urlencoded::parse(text.as_bytes());
-    if pairs.any(|(name, value)| name == "validUntil" && value.parse::<u64>().is_err()) {
-        return Err(named(Error::parameter("validUntil", "Unix time in seconds")));
+    let forced = Restrictions::parse(&key.query_parameters);
+    if let Some(error) = forced.refuses_all(call.service().now_s()) {
+        return Err(named(error));
     }
-    if let Some(wrong) = forced.wrong_source() {
-        let expected = format!("IP addresses and networks, which {wrong:?} is not");
-        return Err(named(Error::parameter("restrictSources", &expected)));
+    // two patterns may always have a name in common
+    let allowed = |name: &String| {
+        name.contains('*')
+            || key.index.as_ref().map_or(any_matches(&key.indexes, name), |own| own.as_str() == name)
+    };
+    if !forced.indices.iter().flatten().any(allowed) && forced.indices.is_some() {
+        return Err(named(Error::parameter("restrictIndices", "indices that the key is for")));
     }
     match forced.allows_source(call.caller_address) {
         true => Ok(()),

@@ -71,6 +71,8 @@ impl FacetAsked {
                 return Err(Error::parameter("facetQuery", "string"));
             }
         };
+        let forced = call.caller.forced_parameters().remove("facetQuery");
+        let facet_query = forced.as_ref().and_then(Value::as_str).map_or(facet_query, str::to_owned);
         if facet_query.len() > limits::QUERY_BYTES_MAX {
             return Err(Error::parameter("facetQuery", "string shorter than 512 bytes"));
         }

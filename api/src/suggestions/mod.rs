@@ -75,10 +75,13 @@ fn shown(row: &SuggestionsRow) -> SuggestionsStatus {
 /// same: they read an answer as one value.
 pub async fn log(call: &Call<'_>) -> Result<Reply> {
     let lines = call.service().suggestions_log(&named(call)?).await?;
-    let accepted = call.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let text_of = |name| call.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
     const AGENT: &str = "x-algolia-agent";
-    let is_client = call.headers.contains_key(AGENT) || call.query.get_any_case(AGENT).is_some();
-    Ok(match is_client || accepted.contains("application/json") {
+    let is_client = call.headers.contains_key(AGENT)
+        || call.query.get_any_case(AGENT).is_some()
+        // the Python client names itself there alone
+        || text_of(header::USER_AGENT).starts_with("Algolia for ");
+    Ok(match is_client || text_of(header::ACCEPT).contains("application/json") {
         true => Reply::ok(log_array(&lines)),
         false => Reply { content: Content::JsonLines, ..Reply::ok(lines) },
     })

@@ -284,6 +284,11 @@ async fn facet_values_are_searched_alone_and_beside_queries() {
         .post("/1/indexes/i/facets/color/query", json!({"params": "facetQuery=r&filters=size%3A2"}))
         .await;
     assert_eq!(embedded["facetHits"], json!([hits[1]]), "{embedded}");
+    let narrow = node.key(json!({"acl": ["search"], "queryParameters": "facetQuery=r"})).await;
+    for body in ["{}", r#"{"facetQuery": "b"}"#, r#"{"params": "facetQuery=b"}"#] {
+        let forced = node.call_with(&narrow, Method::POST, "/1/indexes/i/facets/color/query", body).await;
+        assert_eq!(forced.success()["facetHits"], found["facetHits"], "{body}");
+    }
     node.call(Method::POST, "/1/indexes/i/facets/size/query", "{}").await.refused(
         400,
         "Cannot search in `size` attribute, you need to add `searchable(size)` to attributesForFaceting.",

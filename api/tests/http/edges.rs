@@ -43,6 +43,7 @@ async fn preflights_need_no_key_on_any_path() {
             );
         }
         assert_eq!(answer.header("access-control-max-age"), "86400");
+        assert_eq!(answer.header("correlation-id").len(), 16);
     }
 }
 

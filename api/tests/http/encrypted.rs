@@ -214,6 +214,22 @@ async fn one_connection_has_so_many_calls_at_a_time_and_no_more() {
 }
 
 #[actix_web::test]
+async fn a_refused_call_may_send_its_body_to_the_end() {
+    let (node, authority) = (Node::start().await, Authority::new());
+    authority.issue("a", "search.example");
+    let (options, _) = encrypted(&node, authority.files(&["a"]));
+    serving(options, async |_, at| {
+        let (mut client, connection) = client(&authority, at, &h2::client::Builder::new()).await;
+        let (answer, mut stream) = begin(&mut client, "/nothing", "POST", b"{".to_vec(), false).await;
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        stream.send_data("}".into(), true).expect("the stream is not reset");
+        assert_eq!(answer.await.unwrap().status(), 404);
+        connection.abort();
+    })
+    .await;
+}
+
+#[actix_web::test]
 async fn answers_that_nobody_takes_hold_places_and_memory_until_their_connection_is_ended() {
     let (node, authority) = (Node::start().await, Authority::new());
     authority.issue("a", "search.example");

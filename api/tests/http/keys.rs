@@ -98,6 +98,33 @@ async fn secured_keys_force_what_they_embed() {
 }
 
 #[actix_web::test]
+async fn stars_hide_all_attributes_or_what_is_below_one() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/1", json!({"name": "ann", "cost": {"net": 1}})).await;
+    for (hidden, expected) in [
+        (json!(["*"]), json!({"objectID": "1"})),
+        (json!(["cost.*"]), json!({"name": "ann", "objectID": "1"})),
+    ] {
+        let settings =
+            json!({"unretrievableAttributes": hidden, "attributesForFaceting": ["name", "cost.net"]});
+        node.write(Method::PUT, "/1/indexes/i/settings", settings).await;
+        let asked = json!({"query": "ann", "facets": ["*"], "attributesToRetrieve": ["*"]}).to_string();
+        let found =
+            node.call_with(&node.search_key, Method::POST, "/1/indexes/i/query", &asked).await.success();
+        let mut hit = found["hits"][0].clone();
+        let marked = hit.as_object_mut().unwrap().remove("_highlightResult").unwrap_or_default();
+        assert_eq!(hit, expected, "{found}");
+        assert_eq!((marked["name"].is_null(), marked["cost"].is_null()), (hit["name"].is_null(), true));
+        assert_eq!(
+            (found["facets"]["name"].is_null(), found["facets"]["cost.net"].is_null()),
+            (hit["name"].is_null(), true)
+        );
+        let whole = node.get("/1/indexes/i/1").await;
+        assert_eq!(whole["cost"]["net"], 1, "with the admin key");
+    }
+}
+
+#[actix_web::test]
 async fn what_a_key_may_not_see_shows_nowhere() {
     let node = Node::start().await;
     let settings = json!({

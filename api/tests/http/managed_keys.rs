@@ -262,10 +262,30 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
             ("hitsPerPage=many", "queryParameters: Invalid value for \"hitsPerPage\""),
             ("nothing=1", "queryParameters: Unknown parameter: nothing"),
             ("validUntil=tomorrow", "queryParameters: Invalid value for \"validUntil\""),
+            ("validUntil=1", "queryParameters: Invalid value for \"validUntil\""),
+            ("restrictIndices=", "queryParameters: Invalid value for \"restrictIndices\""),
+            ("restrictIndices=%5B%5D", "queryParameters: Invalid value for \"restrictIndices\""),
             ("restrictSources=nonsense", "queryParameters: Invalid value for \"restrictSources\""),
             ("restrictSources=10.9.8.0%2F24", "queryParameters: Invalid value for \"restrictSources\""),
         ] {
             send(json!({"queryParameters": parameters}).to_string()).await.refused(400, text);
+        }
+    }
+    for (indexes, restricted, is_taken) in [
+        (json!(["shop", "a*"]), "other", false),
+        (json!(["shop", "a*"]), "other,about", true),
+        (json!(["shop"]), "*", true),
+        (json!([]), "other", true),
+    ] {
+        let body = json!({"indexes": indexes, "queryParameters": format!("restrictIndices={restricted}")})
+            .to_string();
+        let answer = node.call(Method::POST, "/1/keys", &body).await;
+        assert_eq!(answer.status.is_success(), is_taken, "{body}");
+        if is_taken {
+            let made = format!("/1/keys/{}", answer.json()["key"].as_str().unwrap());
+            node.call(Method::DELETE, &made, "").await.success();
+        } else {
+            answer.refused(400, "queryParameters: Invalid value for \"restrictIndices\"");
         }
     }
     assert_eq!((node.get("/1/keys").await, node.get("/1/indexes/*/keys").await), before);

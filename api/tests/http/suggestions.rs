@@ -287,11 +287,17 @@ async fn c16_an_index_is_built_from_what_was_asked_for_and_from_facets() {
     }
     assert!(said("ERROR", "external index nowhere: Index nowhere does not exist"), "{log:#?}");
     // official clients read one value
-    let request = test::TestRequest::get()
-        .uri("/1/logs/s?x-algolia-agent=Algolia%20for%20JavaScript")
-        .insert_header(("X-Algolia-Application-Id", APP))
-        .insert_header(("X-Algolia-API-Key", ADMIN));
-    assert_eq!(node.send(request).await.success(), Value::Array(log));
+    for (uri, agent) in [
+        ("/1/logs/s?x-algolia-agent=Algolia%20for%20JavaScript", "none"),
+        ("/1/logs/s", "Algolia for Python (4.48.0); Python (3.12.3)"),
+    ] {
+        let request = test::TestRequest::get()
+            .uri(uri)
+            .insert_header(("User-Agent", agent))
+            .insert_header(("X-Algolia-Application-Id", APP))
+            .insert_header(("X-Algolia-API-Key", ADMIN));
+        assert_eq!(node.send(request).await.success(), Value::Array(log.clone()), "{uri} {agent}");
+    }
 }
 
 #[actix_web::test]

@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// Between two looks at the installation.
 const LOOK: Duration = Duration::from_millis(500);
+/// What is wrong with a value that others hold.
+const IS_API_KEY: &str = "it is the value of an API key, which others hold; give one that is new";
 /// How long another node may take to tell the key.
 const ANSWER: Duration = Duration::from_secs(2);
 
@@ -201,6 +203,11 @@ impl AdminKeys {
             self.settled(&key)?;
             return Ok(Noting::Not(Outcome::Settled));
         }
+        if meta.keys.knows(&key) {
+            self.settled(&key)?;
+            tracing::warn!("the admin key given to this node is not used: {IS_API_KEY}");
+            return Ok(Noting::Not(Outcome::Settled));
+        }
         // an old file brings no key back that may have been replaced because it leaked
         if meta.key_history.retired.iter().any(|it| it.digest == digest) {
             self.settled(&key)?;
@@ -238,6 +245,9 @@ impl AdminKeys {
         let (admin_key, meta) = (admin_key_digest(key), context.meta());
         let is_current =
             |meta: &MetaState| meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key);
+        if meta.keys.knows(key) {
+            return Err(Error::invalid(format!("The admin key is not replaced: {IS_API_KEY}")));
+        }
         if !is_current(&meta) {
             let (replaces, overlap_ms) = (meta.key_history.revision, self.overlap.as_millis() as u64);
             let rotate = MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms };

@@ -108,6 +108,10 @@ impl Keys {
     pub fn get(&self, digest: KeyDigest) -> Option<&Arc<ApiKey>> {
         self.by_digest.get(&digest)
     }
+    /// Whether a text is the value of one of them, living or deleted.
+    pub fn knows(&self, value: &str) -> bool {
+        self.get(value.into()).is_some() || self.deleted().contains_key(value)
+    }
     /// Deleted keys that can be restored.
     pub fn deleted(&self) -> &SharedMap<String, Arc<DeletedKey>> {
         &self.deleted

@@ -1,8 +1,8 @@
 //! What all nodes of an installation share, and its text: the join token.
 
 use argon2::{Algorithm, Argon2, Params, Version};
-use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::{DecodeError, Engine};
 use quorate_model::{Error, Result};
 use sha2::{Digest, Sha256};
 use std::fmt;
@@ -125,9 +125,16 @@ impl FromStr for ClusterSecret {
         let Some(text) = token.trim().strip_prefix(PREFIX) else {
             return Err(wrong("expected a word that begins with \"qj1-\""));
         };
-        let bytes = URL_SAFE_NO_PAD
-            .decode(text)
-            .map_err(|_| wrong("expected letters, digits, \"-\" and \"_\" behind \"qj1-\""))?;
+        let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|error| match error {
+            DecodeError::InvalidByte(..) => {
+                wrong("expected letters, digits, \"-\" and \"_\" behind \"qj1-\"")
+            }
+            DecodeError::InvalidLength(_)
+            | DecodeError::InvalidLastSymbol(..)
+            | DecodeError::InvalidPadding => {
+                wrong("its length is wrong; letters may be missing, or too many")
+            }
+        })?;
         let Some((secret, sum)) = bytes.split_first_chunk::<SECRET_BYTES>() else {
             return Err(wrong("it is too short; a part of it may be missing"));
         };
@@ -185,7 +192,7 @@ mod tests {
             ("qj2-AAAA".into(), "begins with \"qj1-\""),
             ("qj1-".into(), "too short"),
             (token[..20].into(), "too short"),
-            (format!("{token}A"), "expected letters"),
+            (format!("{token}A"), "its length is wrong"),
             (format!("{token}AAAA"), "checksum"),
             (token.replace("qj1-B", "qj1-C"), "checksum"),
             (token.replace("qj1-B", "qj1-!"), "expected letters"),

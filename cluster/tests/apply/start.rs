@@ -93,6 +93,30 @@ async fn another_admin_key_replaces_the_old_one_and_another_application_id_is_re
 }
 
 #[actix_rt::test]
+async fn an_api_key_becomes_no_admin_key() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with =
+        |admin_key: &str| ServiceOptions { admin_key: Some(admin_key.into()), ..options(folder.path()) };
+    let first = Node::open_with(with("first-admin-key")).await;
+    let public = first.started.search_key.clone().expect("one is made");
+    let replaced = first.service.replace_admin_key(&public).await.expect_err("others hold it");
+    assert!(replaced.message.contains("it is the value of an API key"), "{replaced}");
+    first.close().await;
+
+    let second = Node::open_with(with(&public)).await;
+    let is_first = |node: &Node| {
+        !node.service.is_admin_key(&public)
+            && node.service.is_admin_key("first-admin-key")
+            && admin_key_file(folder.path()) == "first-admin-key"
+    };
+    assert!(!second.started.replaced_admin_key && is_first(&second));
+    second.service.delete_key(&public, None).await.expect("deleted");
+    second.service.replace_admin_key(&public).await.expect_err("it could be restored");
+    assert!(is_first(&second));
+    second.close().await;
+}
+
+#[actix_rt::test]
 async fn a_folder_in_use_and_bad_options_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let node = Node::open(folder.path()).await;

@@ -120,7 +120,7 @@ pub fn search(
     results.around_lat_lng = plan.geo.centre.map(|centre| format!("{},{}", centre.lat, centre.lng));
     results.query_after_removal = removed;
     let words = plan.words.iter().chain(plan.beyond.iter().flatten());
-    results.parsed_query = params.get_ranking_info.then(|| joined(words.map(|word| word.text.as_str())));
+    results.parsed_query = params.get_ranking_info.then(|| explain::texts(words).join(" "));
     results.alternatives = explain::is_asked_for(&params.explain).then(|| {
         explain::alternatives(view, &plan, &found.query_terms, visible.shows_searched(&settings.index))
     });
@@ -326,9 +326,10 @@ fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) 
 }
 /// Whether some facet is counted over what distinct leaves (C§8.1).
 fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[String]) -> bool {
-    let listed = &settings.index.attributes_for_faceting;
-    let any = listed.iter().any(|facet| facet.after_distinct && facets.contains(&facet.path));
-    any || all_after_distinct(params)
+    all_after_distinct(params) || facets.iter().any(|path| is_after_distinct(settings, path))
+}
+fn is_after_distinct(settings: &Settings, path: &str) -> bool {
+    settings.index.attributes_for_faceting.get(path).is_some_and(|facet| facet.after_distinct)
 }
 /// `facetingAfterDistinct`, which `min` and `strict` switch off (C§4.3).
 fn all_after_distinct(params: &Effective) -> bool {
@@ -364,8 +365,7 @@ fn count_facets(
         if clock.spend(documents / COUNTED_PER_UNIT + 1) {
             break;
         }
-        let listed = settings.index.attributes_for_faceting.iter().find(|facet| facet.path == *path);
-        let late = all_after || listed.is_some_and(|facet| facet.after_distinct);
+        let late = all_after || is_after_distinct(settings, path);
         counted.extend(match &after {
             Some(after) if late => {
                 facet::count(after, &Selection::unknown(), path, listing, &mut bytes, clock)?
@@ -378,7 +378,4 @@ fn count_facets(
 /// Every segment with its set.
 pub(crate) fn pairs<'a>(view: &'a ShardView, sets: &'a [Vec<u64>]) -> Vec<Matched<'a>> {
     view.segments().iter().zip(sets).map(|(segment, set)| Matched::new(segment, set)).collect()
-}
-fn joined<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    words.collect::<Vec<_>>().join(" ")
 }

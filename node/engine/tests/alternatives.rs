@@ -304,6 +304,9 @@ fn placeholders_are_found_by_their_replacements_alone() {
         let shown = hits.first().map_or(json!(""), |hit| hit["_highlightResult"]["title"]["value"].clone());
         assert_eq!(shown, json!(expected), "{query} in {title}");
     }
+    let shard = with_synonyms(&["12 <Street_Name>"], street);
+    let answer = ask(&shard, &json!({"query": "12 <Street_Name>", "getRankingInfo": true}));
+    assert_eq!(answer.parsed_query.as_deref(), Some("12 <streetname>"));
 }
 #[test]
 fn compound_words_are_their_parts() {

@@ -38,6 +38,8 @@ pub const ANALYTICS_TAG_CHARS_MAX: usize = 100;
 pub const CURSOR_BYTES_MAX: usize = 64 << 10;
 /// Bytes of the minified body of a settings call.
 pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
+/// Attributes of the setting `attributesForFaceting`: each is looked for in each record that is written.
+pub const FACET_ATTRIBUTES_MAX: usize = 10_000;
 /// Bytes of the setting `userData` (C§20).
 pub const USER_DATA_BYTES_MAX: usize = 32 << 10;
 /// Entries of customNormalization (C§20).

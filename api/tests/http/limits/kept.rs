@@ -174,6 +174,7 @@ fn indices() -> Vec<Limit> {
         settings(json!({"disableTypoToleranceOnWords": ["w".repeat(bytes - empty)]}))
     };
     let too_big = format!("Settings are too big size={}/{SETTINGS_BYTES_MAX} bytes", SETTINGS_BYTES_MAX + 1);
+    let faceted = repeated(FACET_ATTRIBUTES_MAX, |n| json!(n.to_string()));
     let user_data = [0, 1].map(|more| json!("u".repeat(USER_DATA_BYTES_MAX - 2 + more)));
     let replacements = [NORMALIZATIONS_MAX, NORMALIZATIONS_MAX + 1].map(|count| {
         let all = ('a'..='z').take(count).map(|letter| (letter.to_string(), json!("x")));
@@ -181,10 +182,26 @@ fn indices() -> Vec<Limit> {
     });
     vec![
         here(
-            "a change of settings, minified; lists in it have no limit of their own",
+            "a change of settings, minified; its lists have no limit of their own but the next two",
             bytes(SETTINGS_BYTES_MAX),
             "400",
             vec![tried(of_bytes(SETTINGS_BYTES_MAX), of_bytes(SETTINGS_BYTES_MAX + 1), 400, too_big)],
+        ),
+        here(
+            "list of settings that a search may give as well (`attributesToRetrieve`, `optionalWords` ...)",
+            format!("{} entries", count(LIST_ENTRIES_MAX)),
+            "400",
+            ["attributesToRetrieve", "attributesToHighlight", "attributesToSnippet", "optionalWords"]
+                .map(|name| {
+                    member(settings, name, repeated(LIST_ENTRIES_MAX, |_| json!("a")), "at most 1000 strings")
+                })
+                .into(),
+        ),
+        here(
+            "attributes of `attributesForFaceting`",
+            count(FACET_ATTRIBUTES_MAX),
+            "400",
+            vec![member(settings, "attributesForFaceting", faceted, "at most 10000 attributes")],
         ),
         here(
             "`userData` of settings, minified",

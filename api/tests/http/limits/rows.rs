@@ -43,6 +43,24 @@ fn nested(levels: usize) -> Value {
     (1..levels).fold(json!([]), |inner, _| json!([inner]))
 }
 
+/// Queries whose body takes so many bytes as values.
+fn of_values(bytes: usize) -> Ask {
+    let one =
+        json!({"indexName": "i", "hitsPerPage": 0, "attributesToRetrieve": vec!["a"; LIST_ENTRIES_MAX]});
+    let taken = |body: &str| {
+        let each = |sign: char| match sign {
+            '{' => 700,
+            '[' | ',' => 64,
+            _ => 0,
+        };
+        body.len() + body.chars().map(each).sum::<usize>()
+    };
+    let queries = bytes / taken(&one.to_string()) - 1;
+    let body = json!({"requests": vec![one; queries]}).to_string();
+    let missing = bytes - taken(&body);
+    padded(Method::POST, "/1/indexes/*/queries", &body, body.len() + missing)
+}
+
 fn bodies() -> Vec<Limit> {
     let record = |bytes: usize| {
         let empty = json!({"objectID": "r", "text": ""}).to_string().len();
@@ -116,6 +134,7 @@ fn bodies() -> Vec<Limit> {
         r#"{"requests":[]}"#,
     );
     const OTHER: usize = 16 << 20;
+    const VALUES_BYTES: usize = 48 << 20;
     let others = [
         (Method::PUT, "/1/indexes/i/settings", "{}"),
         (Method::PUT, "/1/indexes/i/synonyms/s", r#"{"objectID":"s","type":"synonym","synonyms":["a"]}"#),
@@ -161,6 +180,17 @@ fn bodies() -> Vec<Limit> {
             format!("{} (`--multi-body-bytes-max`)", bytes(MULTI_BODY_BYTES_MAX)),
             "413",
             multi.into(),
+        ),
+        here(
+            "values of a body that is read as a tree (not of records, synonyms, rules): its bytes, 700 for an object, 64 for a value of a list",
+            bytes(VALUES_BYTES),
+            "400",
+            vec![tried(
+                of_values(VALUES_BYTES),
+                of_values(VALUES_BYTES + 1),
+                400,
+                "parse error: the body has too many values: at most 50331648 bytes",
+            )],
         ),
         here(
             "elements of `*/queries`, of `*/objects`, of `*/recommendations`",

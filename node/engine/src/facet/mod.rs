@@ -6,7 +6,6 @@ pub mod selection;
 
 use crate::bits;
 use crate::clock::Clock;
-use crate::filter::is_declared;
 use crate::index::{FacetColumn, FacetDocs, FacetOrdinals};
 use crate::response::json;
 use common::Facet;
@@ -15,8 +14,9 @@ use quorate_model::params::FacetSort;
 use quorate_model::results::{FacetCounts, FacetStats};
 use quorate_model::settings::{Effective, IndexSettings};
 use quorate_model::{Error, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use selection::Selection;
+use std::slice;
 
 /// How the values of a facet are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,17 +35,15 @@ impl Listing {
 
 /// The attributes to count: the requested ones that are declared and not filter-only, in request order, each once.
 pub fn requested(settings: &IndexSettings, facets: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = vec![];
-    let countable = |path: &str| {
-        is_declared(settings, path)
-            && !settings.attributes_for_faceting.iter().any(|facet| facet.path == path && facet.filter_only)
-    };
+    let declared = &settings.attributes_for_faceting;
+    let mut seen = FxHashSet::default();
+    let mut names = vec![];
     for facet in facets {
-        let all = settings.attributes_for_faceting.iter().map(|declared| &declared.path);
-        let listed: Vec<&String> = if facet == "*" { all.collect() } else { vec![facet] };
-        for path in listed {
-            if countable(path) && !names.contains(path) {
-                names.push(path.clone());
+        let listed =
+            if facet == "*" { &declared[..] } else { declared.get(facet).map_or(&[][..], slice::from_ref) };
+        for attribute in listed.iter().filter(|attribute| !attribute.filter_only) {
+            if seen.insert(attribute.path.as_str()) {
+                names.push(attribute.path.clone());
             }
         }
     }

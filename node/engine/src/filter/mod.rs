@@ -189,7 +189,7 @@ fn ids_meant(value: &str) -> impl Iterator<Item = Cow<'_, str>> {
 }
 /// Whether the attribute is in attributesForFaceting.
 pub fn is_declared(settings: &IndexSettings, attribute: &str) -> bool {
-    settings.attributes_for_faceting.iter().any(|facet| facet.path == attribute)
+    settings.attributes_for_faceting.get(attribute).is_some()
 }
 /// Whether numericAttributesForFiltering lets the comparison look at the attribute.
 fn numbers_allow(settings: &IndexSettings, attribute: &str, op: NumericOp) -> bool {

@@ -32,9 +32,13 @@ struct FacetBuilder {
     path: String,
     ids: FxHashMap<String, u32>,
     texts: Vec<String>,
+    /// Documents with values, ascending: a facet that few documents have takes no room for the others.
+    docs: Vec<u32>,
+    /// Values of these documents, one document after the other; the first of each is marked with [`FIRST`] until they are written.
     entries: Vec<u32>,
-    ends: Vec<u32>,
 }
+/// Marks the first value of a document.
+const FIRST: u32 = 1 << 31;
 #[derive(Default)]
 pub(crate) struct NumericBuilder {
     /// Attribute.
@@ -54,8 +58,8 @@ impl ColumnsBuilder {
                 path: path.clone(),
                 ids: FxHashMap::default(),
                 texts: Vec::new(),
+                docs: Vec::new(),
                 entries: Vec::new(),
-                ends: Vec::new(),
             })
             .collect();
         ColumnsBuilder {
@@ -80,8 +84,12 @@ impl ColumnsBuilder {
     /// Adds a facet value to the current document.
     pub fn facet_id(&mut self, column: usize, id: u32) {
         let facet = &mut self.facets[column];
-        let start = facet.ends.last().map_or(0, |&end| end as usize);
-        if !facet.entries[start..].contains(&id) {
+        if facet.docs.last() != Some(&self.docs) {
+            facet.docs.push(self.docs);
+            return facet.entries.push(id | FIRST);
+        }
+        let first = facet.entries.iter().rposition(|entry| entry & FIRST != 0).unwrap_or(0);
+        if !facet.entries[first..].iter().any(|entry| entry & !FIRST == id) {
             facet.entries.push(id);
         }
     }
@@ -109,9 +117,6 @@ impl ColumnsBuilder {
     }
     /// Ends the current document.
     pub fn next_document(&mut self) {
-        for facet in &mut self.facets {
-            facet.ends.push(facet.entries.len() as u32);
-        }
         self.geo.next_document();
         self.docs += 1;
     }
@@ -151,7 +156,8 @@ fn by_density(mut columns: Vec<NumericBuilder>, docs: usize) -> (Vec<NumericBuil
 
 impl FacetBuilder {
     fn write<W: Write>(mut self, out: &mut ContainerWriter<W>, base: u32, docs: usize) -> io::Result<()> {
-        self.sort_values();
+        let ends = self.take_ends(docs);
+        self.sort_values(&ends);
         let values: Vec<u8> = self.texts.iter().flat_map(|text| text.bytes()).collect();
         let mut value_off = vec![0u32];
         for text in &self.texts {
@@ -159,12 +165,27 @@ impl FacetBuilder {
         }
         out.section(base + s::facet::VALUES, &values)?;
         out.section(base + s::facet::VALUE_OFF, bytemuck::cast_slice(&value_off))?;
-        self.write_forward(out, base)?;
-        self.write_inverted(out, base, docs)
+        self.write_forward(out, base, &ends)?;
+        self.write_inverted(out, base, &ends)
+    }
+
+    /// Where the values of each of so many documents end among all, whose marks go.
+    fn take_ends(&mut self, docs: usize) -> Vec<u32> {
+        let mut ends = Vec::with_capacity(docs);
+        let mut with_values = self.docs.iter();
+        for (at, entry) in self.entries.iter_mut().enumerate() {
+            if *entry & FIRST != 0 {
+                *entry &= !FIRST;
+                let before = with_values.next().map_or(0, |&doc| doc as usize);
+                ends.resize(before, at as u32);
+            }
+        }
+        ends.resize(docs, self.entries.len() as u32);
+        ends
     }
 
     /// Renumbers the values in (case-folded, original) order and sorts those of each document.
-    fn sort_values(&mut self) {
+    fn sort_values(&mut self, ends: &[u32]) {
         let folded: Vec<String> = self.texts.iter().map(|text| fold(text)).collect();
         let mut order: Vec<u32> = (0..self.texts.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| {
@@ -178,15 +199,20 @@ impl FacetBuilder {
         self.texts = order.iter().map(|&old| std::mem::take(&mut self.texts[old as usize])).collect();
         self.entries.iter_mut().for_each(|id| *id = rank[*id as usize]);
         let mut start = 0;
-        for &end in &self.ends {
+        for &end in ends {
             self.entries[start..end as usize].sort_unstable();
             start = end as usize;
         }
     }
 
-    fn write_forward<W: Write>(&self, out: &mut ContainerWriter<W>, base: u32) -> io::Result<()> {
+    fn write_forward<W: Write>(
+        &self,
+        out: &mut ContainerWriter<W>,
+        base: u32,
+        ends: &[u32],
+    ) -> io::Result<()> {
         let mut start = 0;
-        let single = self.ends.iter().all(|&end| {
+        let single = ends.iter().all(|&end| {
             let few = end - start <= 1;
             start = end;
             few
@@ -195,12 +221,12 @@ impl FacetBuilder {
         if single {
             ords.clear();
             let mut start = 0;
-            for &end in &self.ends {
+            for &end in ends {
                 ords.push(if end > start { self.entries[start as usize] } else { u32::MAX });
                 start = end;
             }
         } else {
-            let off: Vec<u32> = std::iter::once(0).chain(self.ends.iter().copied()).collect();
+            let off: Vec<u32> = std::iter::once(0).chain(ends.iter().copied()).collect();
             out.section(base + s::facet::DOC_OFF, bytemuck::cast_slice(&off))?;
         }
         // cutting u32::MAX gives the largest number of the width, which stands for none
@@ -218,8 +244,9 @@ impl FacetBuilder {
         &self,
         out: &mut ContainerWriter<W>,
         base: u32,
-        docs: usize,
+        ends: &[u32],
     ) -> io::Result<()> {
+        let docs = ends.len();
         let mut counts = vec![0u32; self.texts.len()];
         self.entries.iter().for_each(|&id| counts[id as usize] += 1);
         let limit = (docs / DENSE_FRACTION).max(DENSE_MIN);
@@ -240,7 +267,7 @@ impl FacetBuilder {
         let mut next = off.clone();
         let mut inv = vec![0u32; off[off.len() - 1] as usize];
         let mut start = 0;
-        for (doc, &end) in self.ends.iter().enumerate() {
+        for (doc, &end) in ends.iter().enumerate() {
             for &value in &self.entries[start..end as usize] {
                 match bitmap_of[value as usize] {
                     u32::MAX => {

@@ -41,6 +41,10 @@ impl Languages {
     pub fn with(self, language: Language) -> Languages {
         Languages(self.0 | 1 << language.0)
     }
+    /// What either set holds.
+    pub fn and(self, other: Languages) -> Languages {
+        Languages(self.0 | other.0)
+    }
     /// What both sets hold.
     pub fn common(self, other: Languages) -> Languages {
         Languages(self.0 & other.0)

@@ -10,7 +10,7 @@ use quorate_model::limits::{DICTIONARY_BYTES_MAX, DICTIONARY_ENTRIES_MAX, DICTIO
 use quorate_model::{DictionaryKind, DictionaryOp, Error, Result, SharedMap};
 use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// The entries that users added to the three dictionaries, and which standard ones they switched off.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -195,21 +195,23 @@ impl CustomEntries {
     }
     /// The parts that somebody wrote down for a normalised word; of several languages those of the first by code.
     pub(super) fn parts(&self, word: &str, languages: Languages) -> Option<&[String]> {
-        let written =
-            self.of(DictionaryKind::Compounds, word, languages).filter(|entry| !entry.parts.is_empty());
+        let written = self
+            .of(DictionaryKind::Compounds, word, compounding(languages))
+            .filter(|entry| !entry.parts.is_empty());
         written.min_by_key(|entry| entry.language).map(|entry| entry.parts.as_slice())
     }
     /// Of these languages those in which somebody said that compounds consist of this normalised word.
     pub(super) fn is_part(&self, word: &str, languages: Languages) -> bool {
-        self.of(DictionaryKind::Compounds, word, languages).any(|entry| entry.parts.is_empty())
+        self.of(DictionaryKind::Compounds, word, compounding(languages)).any(|entry| entry.parts.is_empty())
     }
     /// A hash over what decides how words of these languages are taken apart; 0 when nobody changed anything of it. It is
     /// compared with stored ones: it stays what it is.
     pub(super) fn compounds_hash(&self, languages: Languages) -> u64 {
         let kind = DictionaryKind::Compounds;
         let custom = self.kinds[kind as usize].of_language.iter();
+        let taken = compounding(languages);
         let custom =
-            custom.filter(|(language, _)| languages.contains(**language)).map(|(_, figures)| figures.hash);
+            custom.filter(|(language, _)| taken.contains(**language)).map(|(_, figures)| figures.hash);
         let off = self.without_standard(kind).common(languages);
         let off = Language::all()
             .filter(|language| off.contains(*language))
@@ -230,6 +232,12 @@ impl CustomEntries {
         let acting = found.take(DICTIONARY_SAME_WORD_MAX).map(|(_, entry)| entry);
         acting.filter(move |entry| languages.contains(entry.language))
     }
+}
+
+/// Languages with those whose compounds are theirs: Norwegian has two codes, and `decompoundedAttributes` takes one of them.
+fn compounding(languages: Languages) -> Languages {
+    static NORWEGIAN: LazyLock<Languages> = LazyLock::new(|| Languages::listed(&["nb", "no"]));
+    if languages.common(*NORWEGIAN).is_empty() { languages } else { languages.and(*NORWEGIAN) }
 }
 
 impl Entries {

@@ -71,6 +71,20 @@ fn sets_and_parts_are_found_by_each_of_their_words() {
 }
 
 #[test]
+fn the_two_codes_of_norwegian_share_their_compounds() {
+    let mut custom = CustomEntries::default();
+    let entries = vec![compound("a", "nb", "hulahop", &["foo", "bar"]), compound("b", "no", "xylo", &[])];
+    custom.change(Compounds, false, entries).unwrap();
+    for code in ["nb", "no"] {
+        assert_eq!(custom.parts("hulahop", listed(&[code])), Some(["foo".into(), "bar".into()].as_slice()));
+        assert!(custom.is_part("xylo", listed(&[code])), "{code}");
+    }
+    assert_eq!(custom.compounds_hash(listed(&["no"])), custom.compounds_hash(listed(&["nb"])));
+    assert!(custom.parts("hulahop", listed(&["da", "sv"])).is_none());
+    assert_eq!(custom.compounds_hash(listed(&["da"])), 0);
+}
+
+#[test]
 fn the_hash_of_compounds_depends_on_what_is_there_alone() {
     let hash = |ops: Vec<DictionaryOp>, codes: &[&str]| {
         let mut custom = CustomEntries::default();

@@ -107,6 +107,7 @@ fn misspelt(view: &ShardView, word: &Word, at: usize, found: &[Vec<Vec<TermMatch
     terms.truncate(TYPOS_MAX);
     terms
 }
-fn texts(words: &[Word]) -> Vec<String> {
-    words.iter().map(|word| word.text.replace(PLACEHOLDER_START, "<")).collect()
+/// Words as people write them.
+pub fn texts<'a>(words: impl IntoIterator<Item = &'a Word>) -> Vec<String> {
+    words.into_iter().map(|word| word.text.replace(PLACEHOLDER_START, "<")).collect()
 }

@@ -27,8 +27,12 @@ impl Selection {
         }
         let removed = attributes.unwrap_or_default().iter().filter_map(|a| a.strip_prefix('-'));
         selection.without = removed.map(str::to_string).collect();
-        if !sees_unretrievable {
-            selection.without.extend(settings.index.unretrievable_attributes.iter().cloned());
+        let hidden = &settings.index.unretrievable_attributes;
+        for path in hidden.iter().filter(|_| !sees_unretrievable) {
+            match path.as_str() {
+                "*" => selection.only = Some(vec![]),
+                path => selection.without.push(path.strip_suffix(".*").unwrap_or(path).to_owned()),
+            }
         }
         selection
     }

@@ -4,7 +4,7 @@ use super::table::{self, Form, ROWS, SettingRow, Target};
 use super::{IndexSettings, Settings};
 use crate::error::{Error, Result, shortened};
 use crate::json;
-use crate::limits::SETTINGS_BYTES_MAX;
+use crate::limits::{FACET_ATTRIBUTES_MAX, SETTINGS_BYTES_MAX};
 use crate::params::{SearchParams, kept, lenient};
 use serde_json::{Map, Value};
 use std::sync::LazyLock;
@@ -105,6 +105,11 @@ impl Settings {
                 check_form(row, name, &value, &locate)?;
                 fill(&mut scratch, row, name, &value)?;
             }
+        }
+        // not looked at where commands are applied: earlier programs took more
+        if scratch.index.attributes_for_faceting.len() > FACET_ATTRIBUTES_MAX {
+            let expected = format!("at most {FACET_ATTRIBUTES_MAX} attributes");
+            return Err(Error::parameter("attributesForFaceting", &expected));
         }
         Ok(changes)
     }

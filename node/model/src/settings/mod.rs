@@ -3,6 +3,7 @@
 mod change;
 pub(crate) mod criterion;
 mod effective;
+pub(crate) mod facets;
 mod fingerprint;
 pub(crate) mod members;
 pub mod replica;
@@ -12,7 +13,8 @@ mod tests;
 
 pub use criterion::Criterion;
 pub use effective::Effective;
-pub use members::{FacetAttribute, IndexSettings, SearchableAttribute, SortKey};
+pub use facets::{FacetAttribute, FacetAttributes};
+pub use members::{IndexSettings, SearchableAttribute, SortKey};
 
 use crate::params::SearchParams;
 use serde_json::{Map, Value};

@@ -2,6 +2,7 @@
 
 use super::table::{ROWS, Scope, lookup, markdown};
 use super::*;
+use crate::limits::FACET_ATTRIBUTES_MAX;
 use crate::params::{ForLanguages, QueryType, TypoTolerance};
 use serde_json::json;
 use std::collections::HashSet;
@@ -267,6 +268,39 @@ fn c4_1_modifiers_are_understood() {
     let date = SortKey { path: "date".to_owned(), descending: true };
     assert_eq!(settings.index.ranking, [Criterion::Sort(date), Criterion::Typo, Criterion::Filters]);
     assert_eq!(settings.index.custom_ranking, [SortKey { path: "price".to_owned(), descending: false }]);
+}
+
+#[test]
+fn an_attribute_that_is_listed_several_times_is_all_that_the_entries_say() {
+    let settings = set(
+        json!({"attributesForFaceting": ["a", "filterOnly(b)", "afterDistinct(a)", "searchable(b)", "c"]}),
+    );
+    let facets = &settings.index.attributes_for_faceting;
+    let said = |f: &FacetAttribute| (f.path.clone(), f.searchable, f.filter_only, f.after_distinct);
+    let expected = [("a", false, false, true), ("b", true, true, false), ("c", false, false, false)];
+    let expected = expected.map(|(path, searchable, only, after)| (path.to_owned(), searchable, only, after));
+    assert_eq!(facets.iter().map(said).collect::<Vec<_>>(), expected);
+    for attribute in &expected {
+        assert_eq!(facets.get(&attribute.0).map(said).as_ref(), Some(attribute));
+    }
+    assert_eq!(facets.get("filterOnly(b)"), None);
+}
+
+#[test]
+fn more_attributes_for_faceting_than_there_may_be_are_refused_to_callers_and_kept_where_they_are() {
+    let names = |count: usize| json!((0..count).map(|n| n.to_string()).collect::<Vec<_>>());
+    let most = json!({"attributesForFaceting": names(FACET_ATTRIBUTES_MAX)}).to_string();
+    Settings::parse_body(most.as_bytes()).unwrap();
+    let more = json!({"attributesForFaceting": names(FACET_ATTRIBUTES_MAX + 1)});
+    let text = Settings::parse_body(more.to_string().as_bytes()).unwrap_err().message;
+    assert_eq!(
+        text,
+        "Invalid value for \"attributesForFaceting\" parameter, expected at most 10000 attributes"
+    );
+    // as programs before this limit stored them
+    let stored = Settings::from_document(&object(more)).unwrap();
+    let changed = stored.merge(&object(json!({"hitsPerPage": 3}))).unwrap();
+    assert_eq!(changed.index.attributes_for_faceting.len(), FACET_ATTRIBUTES_MAX + 1);
 }
 
 #[test]
