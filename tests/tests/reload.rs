@@ -52,6 +52,8 @@ fn a_node_takes_another_log_level_and_names_what_waits_for_a_restart() {
     wait_for(&server, "the configuration was read again", 2);
     search();
     wait_for(&server, "/1/indexes/i/query", before + 1);
+    server.signal("HUP").unwrap();
+    wait_for(&server, "the configuration was read again, and says what it said", 1);
 }
 
 #[test]

@@ -339,7 +339,12 @@ impl Reloading<'_> {
             waiting.push("tls-client-ca");
         }
         let new_admin_key = if is_new_key { "given" } else { "none" };
-        tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
+        match taken.is_empty() && waiting.is_empty() && !is_new_key {
+            true => tracing::info!("the configuration was read again, and says what it said"),
+            false => {
+                tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
+            }
+        }
         self.had = Some(values);
     }
     fn take(&self, had: &Values, service: &Service) -> Result<(Values, bool)> {

@@ -178,6 +178,9 @@ fn params(query: &str, how: How, facets: &[(String, u32)]) -> SearchParams {
     params
 }
 
+/// What a record counts for at most: the sums of all that are read stay whole numbers for callers whose numbers have 53 bits.
+const COUNT_MAX: f64 = 1e10;
+
 /// The query of a record and how often it was asked for, or why it has none.
 fn external(record: &[u8]) -> External {
     let record: Value = serde_json::from_slice(record).map_err(|error| error.to_string())?;
@@ -185,7 +188,7 @@ fn external(record: &[u8]) -> External {
     let query = record["query"].as_str().ok_or_else(|| format!("{id}: query is not a string"))?;
     let count = record["count"].as_f64().filter(|count| count.is_finite() && *count >= 0.0);
     let count = count.ok_or_else(|| format!("{id}: count is not a number from 0 on"))?;
-    Ok((query.to_owned(), count as u64))
+    Ok((query.to_owned(), count.min(COUNT_MAX) as u64))
 }
 
 #[cfg(test)]
@@ -197,7 +200,7 @@ mod tests {
         for (record, expected) in [
             (r#"{"objectID":"a","query":"red","count":3}"#, Ok(("red".to_owned(), 3))),
             (r#"{"objectID":"a","query":"red","count":2.9}"#, Ok(("red".to_owned(), 2))),
-            (r#"{"objectID":"a","query":"red","count":1e300}"#, Ok(("red".to_owned(), u64::MAX))),
+            (r#"{"objectID":"a","query":"red","count":1e300}"#, Ok(("red".to_owned(), 10_000_000_000))),
             (r#"{"objectID":"a","query":["red"],"count":3}"#, Err("a: query is not a string".to_owned())),
             (r#"{"objectID":"a","count":3}"#, Err("a: query is not a string".to_owned())),
             (r#"{"objectID":"a","query":"x"}"#, Err("a: count is not a number from 0 on".to_owned())),

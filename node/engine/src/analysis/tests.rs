@@ -172,6 +172,11 @@ fn settings_change_separators_diacritics_and_letters() {
     assert_eq!(show(&rules("", "é", &[]), "cafe\u{301} cafè E\u{301}te", none), "café@0 cafe@1 éte@2");
     assert_eq!(show(&rules("", "で", &[]), "で が て\u{3099}", none), "で@0 か@1 で@2");
     assert_eq!(show(&rules("", "", &[('ä', "ae")]), "Bär ö ÄÖ", none), "baer@0 o@1 aeo@2");
+    assert_eq!(
+        show(&rules("", "", &[('ä', "ae")]), "Ba\u{308}r BA\u{308}r\u{301} bar", none),
+        "baer@0 baer@1 bar@2"
+    );
+    assert_eq!(show(&rules("", "é", &[('a', "o")]), "ate\u{301} a\u{301}", none), "oté@0 o@1");
     // what replaces a character is normalised like the rest
     assert_eq!(show(&rules("", "", &[('ö', "Ö"), ('+', "plus")]), "C+ Öl", none), "cplus@0 ol@1");
 }
@@ -191,9 +196,10 @@ const MIXED: &str =
 proptest::proptest! {
     #[test]
     fn any_text_gives_words_in_order_with_valid_offsets(
-        text in "\\PC{0,40}", mixed in MIXED, camel_case: bool, segments: bool, wanted in 1usize..5
+        text in "\\PC{0,40}", mixed in MIXED, camel_case: bool, segments: bool, replaces: bool, wanted in 1usize..5
     ) {
-        let analyzer = Analyzer::of(Rules { segments, kept: vec!['é', 'ガ'], ..Rules::default() });
+        let replaced = if replaces { vec![('á', "aa".into()), ('\u{30ac}', "g".into())] } else { vec![] };
+        let analyzer = Analyzer::of(Rules { segments, kept: vec!['é', 'ガ'], replaced, ..Rules::default() });
         let options = TokenOptions { camel_case, compounds: Languages::listed(&["de"]) };
         for text in [text, mixed] {
             let mut last = 0;

@@ -5,6 +5,8 @@ use crate::language::{Dictionaries, Languages};
 use crate::text::{Class, after_marks, class, push_folded, push_kept};
 use quorate_model::Settings;
 use std::sync::Arc;
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::compose;
 
 /// Characters of a token; the rest is cut off.
 pub const TOKEN_CHARS_MAX: usize = 64;
@@ -86,6 +88,29 @@ impl Rules {
     pub fn keeps(&self, c: char) -> bool {
         !self.kept.is_empty() && c.to_lowercase().any(|lower| self.kept.contains(&lower))
     }
+    /// A character and where it ends, at `after` in the text, with the mark behind it when settings name the two as one character: texts
+    /// have it in either form.
+    pub fn composed(&self, c: char, after: usize, text: &str) -> (char, usize) {
+        if self.kept.is_empty() && self.replaced.is_empty() {
+            return (c, after);
+        }
+        let whole = || {
+            let mark = text[after..].chars().next().filter(|mark| !mark.is_ascii())?;
+            let whole = compose(c, mark).filter(|&c| self.keeps(c) || self.replacement(c).is_some())?;
+            Some((whole, after + mark.len_utf8()))
+        };
+        whole().unwrap_or((c, after))
+    }
+    /// All characters of a text, each with where it ends.
+    pub fn characters<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (char, usize)> + 't {
+        let mut at = 0;
+        std::iter::from_fn(move || {
+            let c = text[at..].chars().next()?;
+            let found = self.composed(c, at + c.len_utf8(), text);
+            at = found.1;
+            Some(found)
+        })
+    }
     /// Appends what a character is searched as.
     pub fn push(&self, c: char, out: &mut String) {
         if let Some(to) = self.replacement(c) {
@@ -108,10 +133,10 @@ impl Rules {
             return end;
         }
         let mut folded = String::new();
-        for (i, c) in word.char_indices() {
+        for (c, after) in self.characters(word) {
             self.push(c, &mut folded);
             if folded.chars().nth(wanted.saturating_sub(1)).is_some() {
-                return after_marks(text, start + i + c.len_utf8()).min(end);
+                return after_marks(text, start + after).min(end);
             }
         }
         end
@@ -125,7 +150,7 @@ impl Analyzer {
         let languages = Languages::listed(&index.index_languages);
         let rules = Rules {
             separators: index.separators_to_index.chars().filter(|c| !c.is_whitespace()).collect(),
-            kept: index.keep_diacritics_on_characters.chars().flat_map(char::to_lowercase).collect(),
+            kept: index.keep_diacritics_on_characters.nfc().flat_map(char::to_lowercase).collect(),
             replaced: index.custom_normalization.clone(),
             segments: languages.has("zh") || languages.has("ja"),
             dictionaries,

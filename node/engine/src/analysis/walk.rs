@@ -7,7 +7,6 @@ use super::tokenise::{Rules, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions, ca
 use crate::text::{
     Class, after_marks, class, continues, picture_end, push_folded, push_fraction, push_picture,
 };
-use unicode_normalization::char::compose;
 
 /// A stretch of a chain between two places where it may be cut.
 #[derive(Clone, Copy, Default)]
@@ -122,6 +121,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             self.finish(text);
             return self.single(at, after_marks(text, after), text, TokenKind::Symbol);
         }
+        let (c, after) = self.rules.composed(c, after, text);
         if let Some(to) = self.rules.replacement(c) {
             self.open(at);
             let to = to.chars().filter(|r| !r.is_control());
@@ -136,7 +136,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             return self.placeholder(at, end, text);
         }
         match class(c) {
-            Class::Letter => return self.letter(c, at, text),
+            Class::Letter => self.letter(c, at, after),
             Class::Mark => {
                 // a mark belongs to the letter before it; alone it is nothing
                 if !self.chain.is_empty() {
@@ -174,26 +174,14 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
             .is_some_and(|next| class(next) == Class::Letter && !self.rules.separators.contains(&next))
     }
 
-    fn letter(&mut self, c: char, at: usize, text: &str) -> usize {
+    fn letter(&mut self, c: char, at: usize, end: usize) {
         if self.options.camel_case && c.is_uppercase() && self.lower_before && !self.chain.is_empty() {
             self.cut(at, Cut::Capital);
         }
         self.open(at);
-        let mut end = at + c.len_utf8();
-        let mut whole = c;
-        // a letter that is written with its marks apart is kept like one that holds them
-        if !self.rules.kept.is_empty()
-            && let Some(mark) = text[end..].chars().next()
-            && let Some(composed) = compose(c, mark)
-            && self.rules.keeps(composed)
-        {
-            whole = composed;
-            end += mark.len_utf8();
-        }
-        self.rules.push_folded(whole, &mut self.chain);
+        self.rules.push_folded(c, &mut self.chain);
         self.end = end;
         self.lower_before = c.is_lowercase() || c.is_numeric();
-        end
     }
     fn open(&mut self, at: usize) {
         if self.chain.is_empty() {
@@ -239,15 +227,7 @@ impl<'r, F: FnMut(Token<'_>)> Walk<'r, F> {
         end
     }
     fn fold(&self, text: &str, out: &mut String) {
-        let mut chars = text.chars().peekable();
-        while let Some(c) = chars.next() {
-            let composed =
-                chars.peek().and_then(|&mark| compose(c, mark)).filter(|&whole| self.rules.keeps(whole));
-            if composed.is_some() {
-                chars.next();
-            }
-            self.rules.push(composed.unwrap_or(c), out);
-        }
+        self.rules.characters(text).for_each(|(c, _)| self.rules.push(c, out));
     }
     /// Emits the numbers of a fraction as two words in the same place.
     fn fraction(&mut self, c: char, at: usize, after: usize) -> usize {

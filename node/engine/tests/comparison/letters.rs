@@ -123,7 +123,9 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
     let mut small_before = false;
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
-        let is_replaced = matches!(c, 'đ' | 'Đ') && !index.custom_normalization.is_empty();
+        let is_dotted = matches!(c, 'b' | 'B') && chars.peek().is_some_and(|(_, mark)| *mark == '\u{307}');
+        let is_replaced =
+            !index.custom_normalization.is_empty() && (matches!(c, 'đ' | 'Đ' | 'ḃ') || is_dotted);
         if let Some(name) = placeholder(&text[at..]) {
             let mut token = Written::at(at);
             let letters = format!("<<<{name}>");
@@ -151,6 +153,13 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
             'đ' | 'Đ' if is_replaced => {
                 word.push('d', at, end);
                 word.push('d', at, end);
+                small_before = before;
+            }
+            // written in one character or in two
+            'b' | 'B' | 'ḃ' if is_replaced => {
+                let end = chars.next_if(|_| is_dotted).map_or(end, |(mark, _)| mark + '\u{307}'.len_utf8());
+                word.push('b', at, end);
+                word.push('b', at, end);
                 small_before = before;
             }
             'ç' | 'Ç' if keeps => word.push('ç', at, end),

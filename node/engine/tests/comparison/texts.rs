@@ -69,7 +69,7 @@ impl Script {
             for (name, value) in [
                 ("separatorsToIndex", json!("+")),
                 ("keepDiacriticsOnCharacters", json!("ç")),
-                ("customNormalization", json!({"default": {"đ": "dd"}})),
+                ("customNormalization", json!({"default": {"đ": "dd", "ḃ": "bb"}})),
                 ("camelCaseAttributes", json!(["title", "list"])),
             ] {
                 if chance.once_in(2) {
