@@ -37,10 +37,17 @@ pub(super) fn words(run: &str, each: &mut dyn FnMut(usize, usize)) {
     }
 }
 /// Calls `each` with the stretches by which the inside of a word of a run is found, too, so that whoever looks for a part of
-/// it finds it: every one, two or three ideographs of the word, and the pair across its end, since people may cut otherwise.
+/// it finds it: every one, two or three ideographs of the word, and the pair across its end, since people may cut otherwise; and what a
+/// word ends with from any of its katakana on, since compounds of foreign words are one word to dictionaries.
 pub(super) fn insides(run: &str, start: usize, end: usize, each: &mut dyn FnMut(usize, usize)) {
     let places: Vec<(usize, char)> = run[start..].char_indices().take(WORD_CHARS_MAX).collect();
     let inside = places.iter().filter(|(i, _)| start + i < end).count();
+    let katakana = places[..inside].iter().rev().take_while(|(_, c)| is_katakana(*c)).count();
+    let is_whole = run[start..end].chars().count() == inside;
+    let later = places.iter().take(inside.saturating_sub(1)).skip((inside - katakana).max(1));
+    for (i, _) in later.filter(|(_, c)| is_whole && begins_word(*c)) {
+        each(start + i, end);
+    }
     for from in 0..inside {
         for length in 1..=PART_CHARS_MAX {
             let Some(part) = places.get(from..from + length) else { break };
@@ -55,6 +62,14 @@ pub(super) fn insides(run: &str, start: usize, end: usize, each: &mut dyn FnMut(
             }
         }
     }
+}
+fn is_katakana(c: char) -> bool {
+    matches!(c, '\u{30A1}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
+}
+/// Whether a word may begin with a katakana: no word does with a small one, `ン`, or a sign of length.
+fn begins_word(c: char) -> bool {
+    let small = "ァィゥェォッャュョヮヵヶンー・ヽヾｧｨｩｪｫｬｭｮｯｰﾝﾞﾟ";
+    !small.contains(c)
 }
 /// Ideographs of a part of a word that is indexed.
 const PART_CHARS_MAX: usize = 3;
