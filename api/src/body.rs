@@ -43,13 +43,16 @@ pub async fn read(
     }
 }
 
+/// Bytes of a refused body that are thrown away.
+const DISCARDED_BYTES_MAX: usize = 32 << 20;
 /// How long a body that is thrown away is waited for, all of it and each piece: who sends nothing waits for the answer.
 const DISCARDED_IN: Duration = Duration::from_secs(3);
 const DISCARDED_PIECE_IN: Duration = Duration::from_millis(300);
 
-/// Throws away what is left of the body of a call that is refused, so many bytes of it at most. Whoever is still sending when the
-/// connection or the stream ends may never read why, and takes the node for a dead one (C§1.4).
-pub async fn discard(payload: &mut Payload, mut left: usize) {
+/// Throws away what is left of the body of a call that is refused, within bounds. Whoever is still sending when the connection or the
+/// stream ends may never read why, and takes the node for a dead one (C§1.4).
+pub async fn discard(payload: &mut Payload) {
+    let mut left = DISCARDED_BYTES_MAX;
     let rest = async {
         let mut next = async || actix_rt::time::timeout(DISCARDED_PIECE_IN, payload.next()).await;
         while let Ok(Some(Ok(piece))) = next().await {

@@ -33,9 +33,6 @@ use std::time::{Duration, Instant};
 const UNKNOWN_CALLER_BYTES_MAX: usize = 1 << 20;
 /// How long such a body may take.
 const UNKNOWN_CALLER_PATIENCE: Duration = Duration::from_secs(5);
-/// Bytes of the body of a refused call that are thrown away.
-const DISCARDED: usize = 32 << 20;
-const DISCARDED_OF_STREAM: usize = 1 << 20;
 /// Bytes of a body that becomes a tree of values; records and batches are scanned in place and may be larger.
 const TREE_BYTES_MAX: usize = 16 << 20;
 
@@ -75,9 +72,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
         Err(error) => failed(&error),
     };
     if reply.status.is_client_error() {
-        // a connection of HTTP/2 carries a hundred calls at a time
-        let most = if request.version() == Version::HTTP_2 { DISCARDED_OF_STREAM } else { DISCARDED };
-        body::discard(&mut payload, most).await;
+        body::discard(&mut payload).await;
     }
     // by HTTP/2 the little that every call may hold adds up
     let mut held = match request.version() {

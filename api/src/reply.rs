@@ -267,7 +267,8 @@ fn accepts_gzip(headers: &HeaderMap) -> bool {
     };
     text.split(',').any(|item| {
         let mut parts = item.split(';').map(str::trim);
-        let named = matches!(parts.next(), Some("gzip" | "x-gzip" | "*"));
+        let name = parts.next().unwrap_or_default();
+        let named = ["gzip", "x-gzip", "*"].iter().any(|known| name.eq_ignore_ascii_case(known));
         named && !parts.any(|part| part.strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0)))
     })
 }
@@ -306,6 +307,7 @@ mod tests {
     fn gzip_is_used_only_when_asked_for() {
         for (text, expected) in [
             ("gzip", true),
+            ("GZip", true),
             ("br, gzip;q=0.5", true),
             ("*", true),
             ("gzip;q=0", false),

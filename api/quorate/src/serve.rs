@@ -327,7 +327,9 @@ impl Reloading<'_> {
             }
         };
         match self.tls.as_ref().map(Tls::reload) {
-            Some(Err(error)) => tracing::error!(error, "the certificates are not taken over"),
+            Some(Err(error)) => {
+                tracing::error!(error, "some certificates are not taken over: the ones before stay");
+            }
             Some(Ok(())) => tracing::info!("the certificates were read again"),
             None => {}
         }

@@ -87,6 +87,9 @@ pub fn read(row: Row) -> Result<Past, String> {
     if let Some(object) = text(&row, "object")? {
         put("objectIDs", Some(json!([object])));
         let position = number(&row, "position")?;
+        if kind == "click" && position.is_none() {
+            return Err("there is no position, which the click on an object has".to_owned());
+        }
         put("positions", position.filter(|_| kind == "click").map(|position| json!([position])));
         let mut data = Map::new();
         for name in ["price", "discount"] {
@@ -159,10 +162,15 @@ fn number(row: &Row, name: &str) -> Result<Option<u64>, String> {
     let read = match row.get(name) {
         None => return Ok(None),
         Some(Value::String(text)) if text.is_empty() => return Ok(None),
-        Some(Value::String(text)) => text.parse().ok(),
-        Some(value) => value.as_u64(),
+        Some(Value::String(text)) => text.parse().ok().or_else(|| whole(text.parse().ok()?)),
+        Some(value) => value.as_u64().or_else(|| whole(value.as_f64()?)),
     };
     read.map(Some).ok_or_else(|| format!("{name} is no whole number"))
+}
+/// A number that is written with a point although it is whole: a column of floats, as those with gaps are elsewhere.
+fn whole(number: f64) -> Option<u64> {
+    const EXACT_MAX: f64 = (1_u64 << 53) as f64;
+    (number.fract() == 0.0 && (0.0..=EXACT_MAX).contains(&number)).then_some(number as u64)
 }
 
 /// A list, or a text that is one in JSON, as cells of CSV are.
@@ -268,6 +276,11 @@ mod tests {
         let Ok(Past::Search(search)) = of(search) else { panic!("a search") };
         assert_eq!(search["shown"], json!(["a", "b"]));
         assert_eq!((&search["hits"], &search["stands"]), (&json!(3), &json!(true)));
+        for hits in [json!(3.0), json!("3.0"), json!("3")] {
+            let search = json!({"kind": "search", "time": 4, "query": "q", "hits": hits});
+            let Ok(Past::Search(search)) = of(search) else { panic!("{hits}") };
+            assert_eq!(search["hits"], json!(3));
+        }
         let own = json!({"eventType": "view", "anything": 1});
         assert_eq!(of(own.clone()), Ok(Past::Event(own)));
     }
@@ -284,6 +297,10 @@ mod tests {
                 json!({"kind": "click", "time": 1, "object": "a", "position": "x"}),
                 "position is no whole number",
             ),
+            (json!({"kind": "click", "time": 1, "event": "e", "object": "a"}), "there is no position"),
+            (json!({"kind": "search", "query": "", "hits": 2.5, "time": 1}), "hits is no whole number"),
+            (json!({"kind": "search", "query": "", "hits": "-1.0", "time": 1}), "hits is no whole number"),
+            (json!({"kind": "search", "query": "", "hits": 1e17, "time": 1}), "hits is no whole number"),
             (
                 json!({"kind": "search", "query": "", "hits": 1, "time": 1, "tags": "[a, b]"}),
                 "tags is no list of texts",

@@ -1,16 +1,18 @@
 //! Which documents of a segment pass a filter? (C§5)
+mod numbers;
 pub mod scores;
 pub mod single;
 
 use crate::bits;
 use crate::clock::Clock;
-use crate::index::{EXTENT_DOCS, FacetDocs, NumericColumn, Segment, fold};
+use crate::index::{FacetDocs, Segment, fold};
 use crate::scratch::Scratch;
-use multiversion::multiversion;
+pub use numbers::rounded;
 use quorate_model::filter::{AnyOf, NumericOp};
 use quorate_model::settings::IndexSettings;
 use quorate_model::user::{OWNER, PUBLIC, owner_of};
 use quorate_model::{Atom, Filter, FilterAtom};
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
@@ -101,12 +103,17 @@ fn group_set(
         Some((place, bitmap)) => (Some(place), scratch.copy(bitmap)),
         None => (None, scratch.take(bits::words_for(segment.doc_count()))),
     };
+    let mut several = FxHashMap::<&str, Vec<(f64, f64)>>::default();
     for (place, atom) in group.any.iter().enumerate() {
-        if clock.spend(cost(segment)) {
-            break;
-        }
         if Some(place) == first {
             continue;
+        }
+        if let Some((attribute, interval)) = of_several(segment, settings, atom) {
+            several.entry(attribute).or_default().push(interval);
+            continue;
+        }
+        if clock.spend(cost_of(segment, &atom.atom)) {
+            break;
         }
         if atom.negated {
             bits::or(&mut set, &signed_set(segment, settings, atom));
@@ -114,11 +121,39 @@ fn group_set(
             add_atom(segment, settings, &atom.atom, &mut set);
         }
     }
+    for (attribute, intervals) in several {
+        numbers::add_several(segment, attribute, intervals, &mut set, clock);
+    }
     set
 }
-/// What evaluating one atom is worth in documents that are ranked.
+/// The numbers that an atom asks for, of an attribute of which documents have several.
+fn of_several<'a>(
+    segment: &Segment,
+    settings: &IndexSettings,
+    atom: &'a FilterAtom,
+) -> Option<(&'a str, (f64, f64))> {
+    let (attribute, op, interval) = match &atom.atom {
+        Atom::Numeric { attribute, op, value } => (attribute, *op, numbers::interval(*op, *value)?),
+        Atom::Range { attribute, from, to } => (attribute, NumericOp::Ge, numbers::range(*from, *to)),
+        Atom::Facet { .. } | Atom::Tag { .. } => return None,
+    };
+    let is_asked = !atom.negated && numbers_allow(settings, attribute, op);
+    let column = segment.numeric(attribute).filter(|_| is_asked)?;
+    column.singles().is_none().then_some((attribute, interval))
+}
+/// What a look at every document is worth in documents that are ranked.
 fn cost(segment: &Segment) -> u32 {
     segment.doc_count() / DOCS_PER_UNIT + 1
+}
+/// What evaluating one atom is worth.
+fn cost_of(segment: &Segment, atom: &Atom) -> u32 {
+    let several = match atom {
+        Atom::Numeric { attribute, .. } | Atom::Range { attribute, .. } => {
+            numbers::cost_of_several(segment, attribute)
+        }
+        Atom::Facet { .. } | Atom::Tag { .. } => 0,
+    };
+    cost(segment).saturating_add(several)
 }
 /// The documents for which the atom holds, its sign included.
 pub fn signed_set(segment: &Segment, settings: &IndexSettings, atom: &FilterAtom) -> Vec<u64> {
@@ -142,12 +177,15 @@ fn add_atom(segment: &Segment, settings: &IndexSettings, atom: &Atom, set: &mut 
         }
         Atom::Numeric { attribute, op, value } => {
             if numbers_allow(settings, attribute, *op) {
-                add_numeric(segment, attribute, *op, *value, set);
+                match numbers::interval(*op, *value) {
+                    Some(interval) => numbers::add_between(segment, attribute, interval, set),
+                    None => numbers::add_without(segment, attribute, *value, set),
+                }
             }
         }
         Atom::Range { attribute, from, to } => {
             if numbers_allow(settings, attribute, NumericOp::Ge) {
-                add_numbers(segment, attribute, set, lowest_from(rounded(*from)), highest_to(rounded(*to)));
+                numbers::add_between(segment, attribute, numbers::range(*from, *to), set);
             }
         }
     }
@@ -199,167 +237,4 @@ fn numbers_allow(settings: &IndexSettings, attribute: &str, op: NumericOp) -> bo
         NumericOp::Eq | NumericOp::Ne => true,
         NumericOp::Lt | NumericOp::Le | NumericOp::Gt | NumericOp::Ge => !equal_only,
     })
-}
-/// Numbers compare with three decimals (C§5.4).
-pub fn rounded(x: f64) -> f64 {
-    if x.abs() < 1e12 { (x * 1_000.0).round() } else { x * 1_000.0 }
-}
-/// The number that holds the place of `x` in the order of floats, below zero too.
-fn place_of(x: f64) -> u64 {
-    let bits = x.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
-}
-fn number_at(place: u64) -> f64 {
-    f64::from_bits(if place >> 63 == 1 { place & !(1 << 63) } else { !place })
-}
-/// The first float, in order, for which `holds`, which does so for all after it; infinity when there is none.
-fn first_float(holds: impl Fn(f64) -> bool) -> f64 {
-    let (mut low, mut high) = (place_of(f64::NEG_INFINITY), place_of(f64::INFINITY));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if holds(number_at(middle)) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    number_at(low)
-}
-/// The lowest number whose rounded form is at least `value`: rounding keeps the order, so columns are compared as they
-/// are stored.
-fn lowest_from(value: f64) -> f64 {
-    first_float(|x| rounded(x) >= value)
-}
-/// The highest number whose rounded form is at most `value`.
-fn highest_to(value: f64) -> f64 {
-    -first_float(|x| rounded(-x) <= value)
-}
-fn add_numeric(segment: &Segment, attribute: &str, op: NumericOp, value: f64, set: &mut [u64]) {
-    let value = rounded(value);
-    let all = (f64::NEG_INFINITY, f64::INFINITY);
-    let (from, to) = match op {
-        NumericOp::Eq => (lowest_from(value), highest_to(value)),
-        NumericOp::Le => (all.0, highest_to(value)),
-        NumericOp::Ge => (lowest_from(value), all.1),
-        NumericOp::Lt => (all.0, lowest_from(value).next_down()),
-        NumericOp::Gt => (highest_to(value).next_up(), all.1),
-        NumericOp::Ne => {
-            let Some(column) = segment.numeric(attribute) else { return };
-            for doc in documents_of(segment, &column) {
-                let values = column.values_of(doc);
-                if !values.is_empty() && values.iter().all(|&x| rounded(x) != value) {
-                    bits::insert(set, doc);
-                }
-            }
-            return;
-        }
-    };
-    add_numbers(segment, attribute, set, from, to);
-}
-/// The documents that may have numbers in the column.
-fn documents_of<'a>(segment: &Segment, column: &NumericColumn<'a>) -> impl Iterator<Item = u32> + 'a {
-    let listed = column.documents();
-    let all = if listed.is_some() { 0..0 } else { 0..segment.doc_count() };
-    listed.into_iter().flatten().chain(all)
-}
-/// Adds the documents with a number between the two, both included.
-fn add_numbers(segment: &Segment, attribute: &str, set: &mut [u64], from: f64, to: f64) {
-    let Some(column) = segment.numeric(attribute) else { return };
-    match column.singles() {
-        Some(values) => add_by_extents(values, column.extents(), from, to, set),
-        None => {
-            for doc in documents_of(segment, &column) {
-                if column.values_of(doc).iter().any(|&x| between(x, from, to)) {
-                    bits::insert(set, doc);
-                }
-            }
-        }
-    }
-}
-/// Whether a number lies between the two; not a number never does.
-#[inline]
-fn between(x: f64, from: f64, to: f64) -> bool {
-    (x >= from) & (x <= to)
-}
-/// The same for the only numbers of the documents, in order. Where documents that stand together have numbers near each
-/// other, as those have that rank by it, most are told by their extent: 1 ns for 1,024 of them.
-fn add_by_extents(values: &[f64], extents: &[[f64; 2]], from: f64, to: f64, set: &mut [u64]) {
-    let parts = set.chunks_mut(EXTENT_DOCS / 64).zip(values.chunks(EXTENT_DOCS));
-    for ((set, values), &[least, greatest]) in parts.zip(extents) {
-        if least > to || greatest < from {
-            continue;
-        }
-        if from <= least && greatest <= to {
-            bits::insert_range(set, 0, values.len() as u32);
-        } else {
-            add_singles(values, from, to, set);
-        }
-    }
-}
-/// The same by looking at each. Cost: 0.2 ns a document where vectors are wide.
-#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
-fn add_singles(values: &[f64], from: f64, to: f64, set: &mut [u64]) {
-    for (word, values) in set.iter_mut().zip(values.chunks(64)) {
-        let mut flags = [0u8; 64];
-        for (flag, &x) in flags.iter_mut().zip(values) {
-            *flag = u8::from(between(x, from, to));
-        }
-        *word |= bits::packed(&flags);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounds_of_numbers_agree_with_rounding_each() {
-        let values =
-            [0.0, -0.0, 0.0004, 0.0005, -0.0005, 1.0, 1.0015, -7.25, 999.9995, 1e12, -1e12, 3e15, 1e300];
-        for value in values {
-            let value = rounded(value);
-            let (low, high) = (lowest_from(value), highest_to(value));
-            for x in values.into_iter().chain([low, high, low.next_down(), low.next_up(), high.next_up()]) {
-                for x in [x, x.next_up(), x.next_down(), -x] {
-                    assert_eq!(rounded(x) >= value, x >= low, "{x} from {value}");
-                    assert_eq!(rounded(x) <= value, x <= high, "{x} to {value}");
-                    assert_eq!(rounded(x) < value, x <= low.next_down(), "{x} below {value}");
-                    assert_eq!(rounded(x) > value, x >= high.next_up(), "{x} above {value}");
-                }
-            }
-        }
-    }
-    #[test]
-    fn extents_tell_what_looking_at_each_tells() {
-        let sorted: Vec<f64> = (0..3_000).map(|i| f64::from(i / 7)).collect();
-        let mixed: Vec<f64> = (0..2_500).map(|i| f64::from(i * 7_919 % 400)).collect();
-        let gaps: Vec<f64> =
-            (0..2_048).map(|i| if i % 1_500 == 3 { f64::NAN } else { f64::from(i) }).collect();
-        let none = vec![f64::NAN; 1_030];
-        for values in [sorted, mixed, gaps, none, vec![5.0; 1_024]] {
-            for (from, to) in
-                [(0.0, 100.0), (5.0, 5.0), (146.0, 300.0), (f64::NEG_INFINITY, f64::INFINITY), (9.0, 2.0)]
-            {
-                let mut set = vec![0u64; values.len().div_ceil(64)];
-                add_by_extents(&values, &crate::index::extents_of(&values), from, to, &mut set);
-                for (doc, &x) in values.iter().enumerate() {
-                    assert_eq!(bits::contains(&set, doc as u32), between(x, from, to), "{x} in {from}..{to}");
-                }
-                assert_eq!(
-                    bits::count(&set),
-                    values.iter().filter(|x| between(**x, from, to)).count() as u64
-                );
-            }
-        }
-    }
-    #[test]
-    fn comparisons_keep_their_places() {
-        let mut values = [0.0; 64];
-        for i in [0, 1, 15, 16, 40, 63] {
-            values[i] = 1.0;
-        }
-        let mut set = [0u64];
-        add_singles(&values, 0.5f64.next_up(), f64::INFINITY, &mut set);
-        assert_eq!(set, [1 | 1 << 1 | 1 << 15 | 1 << 16 | 1 << 40 | 1 << 63]);
-    }
 }

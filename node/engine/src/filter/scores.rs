@@ -3,7 +3,7 @@
 //! Few filters keep the sets of their documents, so that only ranked documents are added up. Many are added up for every
 //! document at once: 1,000 filters take the memory of one number for each document, not of 1,000 sets.
 
-use super::{cost, signed_set};
+use super::{cost_of, signed_set};
 use crate::bits;
 use crate::clock::Clock;
 use crate::index::Segment;
@@ -105,7 +105,7 @@ fn totals(
         given.fill(0);
         for atom in &group.any {
             // adding up a set costs more than finding it
-            if clock.spend(cost(segment).saturating_mul(4)) {
+            if clock.spend(cost_of(segment, &atom.atom).saturating_mul(4)) {
                 return totals;
             }
             bits::each(&signed_set(segment, settings, atom), |doc| {
@@ -135,7 +135,7 @@ impl Group {
         sum: Summing,
         clock: &mut Clock,
     ) -> Group {
-        let in_time = group.any.iter().take_while(|_| !clock.spend(cost(segment)));
+        let in_time = group.any.iter().take_while(|atom| !clock.spend(cost_of(segment, &atom.atom)));
         let atoms = in_time.map(|atom| (atom.score, signed_set(segment, settings, atom))).collect();
         Group { atoms, sum }
     }

@@ -56,6 +56,8 @@ impl<'b> Keys<'b> {
                 let of = of_filters(&|set| {
                     let mut filters = set.to_vec();
                     filters.sort_unstable();
+                    // a search has a filter once, however often it names it
+                    filters.dedup();
                     vec![filters.join(BETWEEN_FILTERS).into()]
                 });
                 Keys::Filters(of, names.all, true)

@@ -27,7 +27,8 @@ struct Searched {
     hits: u64,
     is_tracked: bool,
     tags: BTreeSet<usize>,
-    filters: BTreeSet<usize>,
+    /// Some of them several times.
+    filters: Vec<usize>,
     shown: BTreeSet<u8>,
     country: Option<bool>,
     day: u32,
@@ -62,7 +63,7 @@ fn done() -> impl Strategy<Value = Done> {
 fn searched() -> impl Strategy<Value = Searched> {
     let lists = (
         prop::collection::btree_set(0..TAGS.len(), 0..3),
-        prop::collection::btree_set(0..FILTERS.len(), 0..4),
+        prop::collection::vec(0..FILTERS.len(), 0..4),
         prop::collection::btree_set(0..5_u8, 0..5),
         prop::collection::vec(done(), 0..4),
     );
@@ -89,7 +90,6 @@ impl Searched {
         u64::from(FIRST - 1 + self.day) * DAY_MS + 60_000 + place as u64 * 31_000
     }
     fn in_log(&self, place: usize) -> CountedSearch {
-        let texts = |of: &[&str], which: &BTreeSet<usize>| which.iter().map(|at| of[*at]).collect();
         CountedSearch {
             index: name(),
             user: format!("u{}", self.user),
@@ -97,8 +97,8 @@ impl Searched {
             query: QUERIES[self.query].to_owned(),
             hits: self.hits,
             shown: self.shown.iter().map(|id| format!("o{id}")).collect(),
-            tags: texts(&TAGS, &self.tags),
-            filters: texts(&FILTERS, &self.filters),
+            tags: self.tags.iter().map(|at| TAGS[*at]).collect(),
+            filters: self.filters.iter().map(|at| FILTERS[*at]).collect(),
             country: self.country.map(|is_one| if is_one { "DE" } else { "FR" }.to_owned()),
             query_ids: if self.is_tracked { vec![QueryId(place as u128)] } else { vec![] },
             stands: false,
@@ -205,6 +205,7 @@ fn groups(of: &[&Searched], by: &By) -> BTreeMap<String, Figures> {
             By::FiltersWithoutResults => {
                 let mut all: Vec<&str> = filters().collect();
                 all.sort();
+                all.dedup();
                 (search.hits == 0 && !all.is_empty()).then(|| all.join("\u{1f}")).into_iter().collect()
             }
             By::Country => {

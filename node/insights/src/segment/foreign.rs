@@ -1,20 +1,50 @@
 //! What are the rows of a Parquet file that any program wrote? Records by the names of their columns.
 
 use super::plain::told;
+use parquet::basic::{Compression, LogicalType, TimeUnit};
 use parquet::data_type::Decimal;
 use parquet::file::reader::SerializedFileReader;
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
+use parquet::schema::types::Type;
 use serde_json::{Map, Number, Value};
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 
 /// Reads a file row after row, as objects: times as Unix milliseconds, amounts as digits, bytes in hexadecimal digits, nothing for
-/// what is null. Errors: `InvalidData`. Cost: a row group is open at a time.
+/// what is null. Errors: `InvalidData`, also for pages whose compression is not read. Cost: a row group is open at a time.
 pub fn foreign_rows(file: File) -> io::Result<impl Iterator<Item = io::Result<Map<String, Value>>>> {
     let reader = SerializedFileReader::new(file).map_err(told)?;
+    let groups = reader.metadata().row_groups().iter();
+    let mut compressions = groups.flat_map(|group| group.columns()).map(|column| column.compression());
+    let is_read =
+        |it: &Compression| matches!(it, Compression::UNCOMPRESSED | Compression::LZ4 | Compression::LZ4_RAW);
+    if let Some(other) = compressions.find(|it| !is_read(it)) {
+        let name = format!("{other:?}");
+        let name = name.split('(').next().unwrap_or_default();
+        let text = format!("its pages are compressed with {name}: write it with LZ4 or without compression");
+        return Err(io::Error::new(io::ErrorKind::InvalidData, text));
+    }
+    let columns = reader.metadata().file_metadata().schema().get_fields().iter();
+    let nanoseconds =
+        columns.filter(|column| is_in_nanoseconds(column)).map(|column| column.name().to_owned());
+    let nanoseconds: HashSet<String> = nanoseconds.collect();
     let rows = RowIter::from_file_into(Box::new(reader));
-    Ok(rows.map(|row| Ok(object(&row.map_err(told)?))))
+    Ok(rows.map(move |row| {
+        let mut members = object(&row.map_err(told)?);
+        for (_, value) in members.iter_mut().filter(|(name, _)| nanoseconds.contains(*name)) {
+            if let Some(time) = value.as_i64() {
+                *value = time.div_euclid(1_000_000).into();
+            }
+        }
+        Ok(members)
+    }))
+}
+/// Whether a column holds times that the reader gives back as bare numbers.
+fn is_in_nanoseconds(column: &Type) -> bool {
+    let logical = column.get_basic_info().logical_type_ref();
+    matches!(logical, Some(LogicalType::Timestamp(time)) if matches!(time.unit, TimeUnit::NANOS))
 }
 
 fn object(row: &Row) -> Map<String, Value> {
@@ -77,9 +107,13 @@ mod tests {
     use super::super::PlainWriter;
     use super::*;
     use crate::rows::tests::any_row;
+    use parquet::data_type::Int64Type;
+    use parquet::file::writer::SerializedFileWriter;
+    use parquet::schema::parser::parse_message_type;
     use proptest::prelude::*;
     use quorate_model::event::TextList;
     use serde_json::json;
+    use std::sync::Arc;
 
     #[test]
     fn amounts_become_digits() {
@@ -95,6 +129,28 @@ mod tests {
             assert_eq!(digits(&Decimal::from_bytes(bytes.into(), 38, scale)).as_deref(), Some(expected));
         }
         assert_eq!(digits(&Decimal::from_i32(-1_999, 9, 2)).as_deref(), Some("-19.99"));
+    }
+
+    #[test]
+    fn times_in_nanoseconds_become_milliseconds() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("times.parquet");
+        let schema = "message m { REQUIRED INT64 time (TIMESTAMP(NANOS,true)); REQUIRED INT64 n; }";
+        let schema = Arc::new(parse_message_type(schema).expect("a schema"));
+        let file = File::create(&path).expect("created");
+        let mut writer = SerializedFileWriter::new(file, schema, Arc::default()).expect("begun");
+        let mut group = writer.next_row_group().expect("a group");
+        for values in [[1_600_000_000_123_456_789_i64, -1], [7, 8]] {
+            let mut column = group.next_column().expect("no error").expect("a column");
+            column.typed::<Int64Type>().write_batch(&values, None, None).expect("written");
+            column.close().expect("closed");
+        }
+        group.close().expect("closed");
+        writer.close().expect("whole");
+        let rows: Vec<_> = foreign_rows(File::open(&path).expect("there")).expect("Parquet").collect();
+        let rows: Vec<_> = rows.into_iter().map(|row| Value::Object(row.expect("a row"))).collect();
+        let expected = [json!({"time": 1_600_000_000_123_i64, "n": 7}), json!({"time": -1, "n": 8})];
+        assert_eq!(rows, expected);
     }
 
     proptest! {

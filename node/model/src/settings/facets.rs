@@ -17,6 +17,9 @@ pub struct FacetAttribute {
     pub after_distinct: bool,
 }
 
+/// Attributes that are compared sooner than a path is hashed.
+const COMPARED_MAX: usize = 16;
+
 /// The attributes of attributesForFaceting in their order. One that is listed several times stands where it is first and is all that the
 /// entries say of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,7 +32,10 @@ pub struct FacetAttributes {
 impl FacetAttributes {
     /// The attribute of a path. Cost: the same for any number of them.
     pub fn get(&self, path: &str) -> Option<&FacetAttribute> {
-        self.places.get(path).map(|&place| &self.listed[place])
+        match self.listed.len() <= COMPARED_MAX {
+            true => self.listed.iter().find(|facet| facet.path == path),
+            false => self.places.get(path).map(|&place| &self.listed[place]),
+        }
     }
 }
 
