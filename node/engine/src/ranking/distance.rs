@@ -1,7 +1,7 @@
 //! How far is a record from a point, and is it inside a box or polygon? (C§7.3)
 
 use crate::bits;
-use crate::clock::Deadline;
+use crate::clock::{Clock, Deadline};
 use crate::index::Segment;
 use quorate_model::params::{AroundRadius, LatLng};
 use quorate_model::settings::Effective;
@@ -10,8 +10,8 @@ use quorate_model::settings::Effective;
 pub const EARTH_M: f64 = 6_371_008.8;
 /// Records that the automatic radius should hold.
 pub const AUTOMATIC_RECORDS: usize = 1_000;
-/// Documents between two looks at the time; one may cost 10,000 corners.
-const DOCS_BETWEEN_LOOKS: u32 = 64;
+/// Corners of polygons, all of which a point may be compared with, in the time of ranking a document.
+const CORNERS_PER_UNIT: usize = 64;
 /// A document without a point.
 pub const NOWHERE: u32 = u32::MAX;
 
@@ -139,12 +139,18 @@ pub fn inside(segment: &Segment, query: &GeoQuery, deadline: &Deadline) -> Vec<u
     let mut set = vec![0; bits::words_for(segment.doc_count())];
     let Some(geo) = segment.geo() else { return set };
     let around: Vec<[f64; 4]> = query.polygons.iter().map(|polygon| bounds(polygon)).collect();
+    let corners = query.boxes.len() + query.polygons.iter().map(Vec::len).sum::<usize>();
+    let worth = 1 + (corners / CORNERS_PER_UNIT) as u32;
+    let mut clock = Clock::new(deadline);
     for doc in 0..segment.doc_count() {
-        if doc % DOCS_BETWEEN_LOOKS == DOCS_BETWEEN_LOOKS - 1 && deadline.is_over() {
-            break;
-        }
-        if geo.points_of(doc).iter().any(|&[lat, lng]| query.contains(&around, LatLng { lat, lng })) {
-            bits::insert(&mut set, doc);
+        for &[lat, lng] in geo.points_of(doc) {
+            if clock.spend(worth) {
+                return set;
+            }
+            if query.contains(&around, LatLng { lat, lng }) {
+                bits::insert(&mut set, doc);
+                break;
+            }
         }
     }
     set

@@ -3,7 +3,7 @@
 use super::plain::told;
 use parquet::basic::{Compression, LogicalType, TimeUnit};
 use parquet::data_type::Decimal;
-use parquet::file::reader::SerializedFileReader;
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
