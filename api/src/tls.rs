@@ -63,7 +63,8 @@ impl Tls {
     pub fn open(files: TlsFiles) -> Result<Tls, String> {
         let provider = Arc::new(ring::default_provider());
         let seen = files.stamps();
-        let newest = read(&files, &provider)?.into_iter().collect::<Result<_, _>>()?;
+        let newest = read(&files, &provider)?.into_iter().collect::<Result<Vec<_>, _>>()?;
+        files.certificates.iter().zip(&newest).for_each(|(file, pair)| warn_of_end(file, pair));
         let client_ca = files.client_ca.as_ref().and_then(stamp);
         let roots = files.client_ca.as_deref().map(roots).transpose()?;
         let wants_certificates = roots.is_some();
@@ -105,11 +106,18 @@ impl Tls {
         let stamps = files.stamps();
         let before = newest.load();
         let mut errors = vec![];
-        let pairs = read(files, provider)?.into_iter().zip(before.iter()).map(|(pair, before)| {
-            pair.unwrap_or_else(|error| {
+        let pairs = read(files, provider)?.into_iter().zip(before.iter()).zip(&files.certificates);
+        let pairs = pairs.map(|((pair, before), file)| match pair {
+            Ok(pair) if pair.cert != before.cert => {
+                tracing::info!(file = %file.display(), "another certificate is taken over");
+                warn_of_end(file, &pair);
+                pair
+            }
+            Ok(pair) => pair,
+            Err(error) => {
                 errors.push(error);
                 before.clone()
-            })
+            }
         });
         newest.store(Arc::new(pairs.collect()));
         if !errors.is_empty() {
@@ -212,15 +220,16 @@ fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<Vec<Pair>, String
         let chain = chain(certificates)?;
         let text = text(key)?;
         let secret = PrivateKeyDer::from_pem_slice(&text).map_err(|e| wrong(key, e.to_string()))?;
-        let ended = validity::ended(&chain[0], unix_ms());
         let pair = CertifiedKey::from_der(chain, secret, provider);
-        if let (Ok(_), Some(ended)) = (&pair, ended) {
-            let file = certificates.display();
-            tracing::warn!(%file, ended, "a certificate has ended: clients will refuse it");
-        }
         pair.map(Arc::new).map_err(|e| wrong(key, format!("not a key for {}: {e}", certificates.display())))
     };
     Ok(certificates.iter().zip(keys).map(pair).collect())
+}
+
+fn warn_of_end(file: &Path, pair: &CertifiedKey) {
+    if let Some(ended) = pair.cert.first().and_then(|own| validity::ended(own, unix_ms())) {
+        tracing::warn!(file = %file.display(), ended, "a certificate has ended: clients will refuse it");
+    }
 }
 
 fn unix_ms() -> u64 {

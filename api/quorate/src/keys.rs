@@ -342,6 +342,7 @@ mod tests {
             ("validUntil=tomorrow", false),
             ("validUntil=1", false),
             ("restrictIndices=", false),
+            ("restrictSources=", false),
             ("restrictSources=home", false),
             ("unknown=1", false),
         ] {

@@ -5,10 +5,15 @@
 pub struct Allowed {
     /// Files and sockets open at a time.
     pub files: u64,
+    /// Bytes of address space.
+    pub address_space: u64,
 }
 
 /// Files that are taken to be allowed where the kernel does not say; with fewer a node comes to a standstill over some dozens of indices.
 const FILES_UNKNOWN: u64 = 1_024;
+
+/// Bytes of address space that the threads of a node take on a machine with two processors, which use hardly any of it.
+const ADDRESS_SPACE_MIN: u64 = 2_400 << 20;
 
 /// Prepares the process. Where something cannot be had the server runs without; only memory, fewer connections or readable
 /// files are what that costs.
@@ -23,12 +28,13 @@ pub fn prepare() -> Allowed {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    Allowed { files: current.unwrap_or(u64::MAX) }
+    let address_space = getrlimit(Resource::As).current.unwrap_or(u64::MAX);
+    Allowed { files: current.unwrap_or(u64::MAX), address_space }
 }
 #[cfg(not(target_os = "linux"))]
 pub fn prepare() -> Allowed {
     close_to_others();
-    Allowed { files: FILES_UNKNOWN }
+    Allowed { files: FILES_UNKNOWN, address_space: u64::MAX }
 }
 
 /// Records, keys and logs are nobody else's.
@@ -45,15 +51,19 @@ fn use_small_pages() {
 }
 
 impl Allowed {
-    /// Errors: they are too few for a node.
+    /// Errors: it is too little for a node.
     pub fn check(self) -> anyhow::Result<()> {
-        match self.files < FILES_UNKNOWN {
-            true => anyhow::bail!(
-                "this process may have only {} files open: a node needs {FILES_UNKNOWN} or more (ulimit -n, LimitNOFILE of systemd)",
-                self.files
-            ),
-            false => Ok(()),
-        }
+        anyhow::ensure!(
+            self.files >= FILES_UNKNOWN,
+            "this process may have only {} files open: a node needs {FILES_UNKNOWN} or more (ulimit -n, LimitNOFILE of systemd)",
+            self.files
+        );
+        anyhow::ensure!(
+            self.address_space >= ADDRESS_SPACE_MIN,
+            "this process may have only {} MiB of address space: a node needs 3 GiB or more, most of which takes no memory (ulimit -v, LimitAS of systemd)",
+            self.address_space >> 20
+        );
+        Ok(())
     }
     /// Connections of callers that leave enough for files of indices, the log and other nodes.
     pub fn connections(self) -> usize {
@@ -69,8 +79,11 @@ mod tests {
     #[test]
     fn half_of_the_files_are_for_connections() {
         for (files, connections) in [(0, 512), (1_024, 512), (20_000, 10_000)] {
-            assert_eq!(Allowed { files }.connections(), connections);
-            assert_eq!(Allowed { files }.check().is_ok(), files >= 1_024);
+            let allowed = Allowed { files, address_space: u64::MAX };
+            assert_eq!(allowed.connections(), connections);
+            assert_eq!(allowed.check().is_ok(), files >= 1_024);
+            let narrow = Allowed { address_space: 1 << 30, ..allowed };
+            assert!(narrow.check().is_err());
         }
     }
 

@@ -142,7 +142,7 @@ impl Restrictions {
         address.is_some_and(|address| sources.iter().any(|network| holds(network, address)))
     }
 
-    /// Why nobody can ever call with them at `now_s` (Unix seconds) or later, whatever the call, if that is so.
+    /// What is wrong with them, or why nobody can ever call with them at `now_s` (Unix seconds) or later.
     pub fn refuses_all(&self, now_s: u64) -> Option<Error> {
         if let Err(error) = &self.filter {
             return Some(error.clone());
@@ -156,6 +156,9 @@ impl Restrictions {
         }
         if self.indices.as_ref().is_some_and(Vec::is_empty) {
             return Some(Error::parameter("restrictIndices", "names or patterns of indices"));
+        }
+        if self.sources.as_ref().is_some_and(Vec::is_empty) {
+            return Some(Error::parameter("restrictSources", "IP addresses and networks"));
         }
         let mut sources = self.sources.iter().flatten();
         let wrong = sources.find(|source| Networks::parse([source.as_str()]).is_err())?;

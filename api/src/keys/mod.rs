@@ -3,7 +3,7 @@
 //! All of it needs the admin key, but that a key reads itself. Whoever has no admin key hears nothing of other keys, not even
 //! whether they are there.
 
-use crate::auth::pattern::any_matches;
+use crate::auth::pattern::matches;
 use crate::auth::{Caller, Restrictions};
 use crate::call::Call;
 use crate::reply::Reply;
@@ -142,19 +142,25 @@ fn check_parameters(key: &ApiKey, call: &Call<'_>) -> Result<()> {
     if let Some(error) = forced.refuses_all(call.service().now_s()) {
         return Err(named(error));
     }
-    // two patterns may always have a name in common
-    let allowed = |name: &String| {
-        name.contains('*')
-            || key.index.as_ref().map_or(any_matches(&key.indexes, name), |own| own.as_str() == name)
-    };
-    if !forced.indices.iter().flatten().any(allowed) && forced.indices.is_some() {
+    let is_from_here = forced.allows_source(call.caller_address);
+    if forced.indices.is_some_and(|names| !names.iter().any(|name| may_name_one_of(name, key))) {
         return Err(named(Error::parameter("restrictIndices", "indices that the key is for")));
     }
-    match forced.allows_source(call.caller_address) {
+    match is_from_here {
         true => Ok(()),
         false => {
             Err(named(Error::parameter("restrictSources", "networks that hold the address of this call")))
         }
+    }
+}
+
+/// Whether a name or pattern may mean an index that a key is for: two patterns may always have a name in common.
+fn may_name_one_of(name: &str, key: &ApiKey) -> bool {
+    let is_one =
+        |own: &str| (own.contains('*') && name.contains('*')) || matches(own, name) || matches(name, own);
+    match &key.index {
+        Some(own) => is_one(own.as_str()),
+        None => key.indexes.is_empty() || key.indexes.iter().any(|own| is_one(own)),
     }
 }
 

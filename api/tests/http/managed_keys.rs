@@ -275,6 +275,8 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
         (json!(["shop", "a*"]), "other", false),
         (json!(["shop", "a*"]), "other,about", true),
         (json!(["shop"]), "*", true),
+        (json!(["shop"]), "other*", false),
+        (json!(["shop"]), "sh*", true),
         (json!([]), "other", true),
     ] {
         let body = json!({"indexes": indexes, "queryParameters": format!("restrictIndices={restricted}")})

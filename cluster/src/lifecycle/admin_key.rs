@@ -186,6 +186,9 @@ impl AdminKeys {
         };
         if wish == Wish::Nothing {
             self.say_when_other(meta);
+            if self.given().is_some_and(|key| meta.keys.knows(&key)) {
+                warn_of_api_key();
+            }
         }
         Ok(wish)
     }
@@ -203,9 +206,8 @@ impl AdminKeys {
             self.settled(&key)?;
             return Ok(Noting::Not(Outcome::Settled));
         }
-        if meta.keys.knows(&key) {
+        if is_api_key(&meta, &key) {
             self.settled(&key)?;
-            tracing::warn!("the admin key given to this node is not used: {IS_API_KEY}");
             return Ok(Noting::Not(Outcome::Settled));
         }
         // an old file brings no key back that may have been replaced because it leaked
@@ -220,6 +222,11 @@ impl AdminKeys {
     }
 
     async fn propose(&self, context: &NodeContext, key: &str, replaces: u64) -> Result<Outcome> {
+        // programs of before noted any key
+        if is_api_key(&context.meta(), key) {
+            self.settled(key)?;
+            return Ok(Outcome::Settled);
+        }
         let admin_key = admin_key_digest(key);
         let overlap_ms = self.overlap.as_millis() as u64;
         let rotate = MetaCommand::RotateAdminKey { admin_key, replaces, overlap_ms };
@@ -242,6 +249,8 @@ impl AdminKeys {
     /// Errors: `Invalid`, a key that no start would take, or one that was replaced by another at the same time.
     pub async fn replace(&self, context: &NodeContext, key: &str) -> Result<()> {
         check_admin_key(key)?;
+        // what this node knows may be old: an entry of its own shows it what came before
+        context.proposer().propose_meta(MetaCommand::StartNode, Purpose::Remove, write_deadline()).await?;
         let (admin_key, meta) = (admin_key_digest(key), context.meta());
         let is_current =
             |meta: &MetaState| meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key);
@@ -268,6 +277,10 @@ impl AdminKeys {
         let is_current = meta.installation.as_ref().is_some_and(|it| it.admin_key == admin_key);
         if !is_current && !is_alone(&meta) {
             return Ok(Outcome::Waits);
+        }
+        if !is_current && is_api_key(&meta, key) {
+            self.settled(key)?;
+            return Ok(Outcome::Settled);
         }
         if !is_current {
             let set = MetaCommand::SetAdminKey { admin_key };
@@ -304,6 +317,18 @@ impl AdminKeys {
         tracing::info!(path = "admin-key", "the file has the admin key of the installation");
         Ok(true)
     }
+}
+
+/// Whether the key that this node was given is the value of an API key, which is said.
+fn is_api_key(meta: &MetaState, key: &str) -> bool {
+    let is_known = meta.keys.knows(key);
+    if is_known {
+        warn_of_api_key();
+    }
+    is_known
+}
+fn warn_of_api_key() {
+    tracing::warn!("the admin key given to this node is not what it should be: {IS_API_KEY}");
 }
 
 fn is_alone(meta: &MetaState) -> bool {

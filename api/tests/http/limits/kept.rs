@@ -182,7 +182,7 @@ fn indices() -> Vec<Limit> {
     });
     vec![
         here(
-            "a change of settings, minified; its lists have no limit of their own but the next two",
+            "a change of settings, minified; its lists have no limits but those below",
             bytes(SETTINGS_BYTES_MAX),
             "400",
             vec![tried(of_bytes(SETTINGS_BYTES_MAX), of_bytes(SETTINGS_BYTES_MAX + 1), 400, too_big)],

@@ -46,7 +46,10 @@ pub(super) fn insides(run: &str, start: usize, end: usize, each: &mut dyn FnMut(
     let is_whole = run[start..end].chars().count() == inside;
     let later = places.iter().take(inside.saturating_sub(1)).skip((inside - katakana).max(1));
     for (i, _) in later.filter(|(_, c)| is_whole && begins_word(*c)) {
-        each(start + i, end);
+        let has_several = run[start + i..end].chars().filter(|c| !continues(*c)).nth(1).is_some();
+        if has_several {
+            each(start + i, end);
+        }
     }
     for from in 0..inside {
         for length in 1..=PART_CHARS_MAX {
@@ -64,12 +67,12 @@ pub(super) fn insides(run: &str, start: usize, end: usize, each: &mut dyn FnMut(
     }
 }
 fn is_katakana(c: char) -> bool {
-    matches!(c, '\u{30A1}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}')
+    matches!(c, '\u{30A1}'..='\u{30FF}' | '\u{FF66}'..='\u{FF9F}' | '\u{3099}' | '\u{309A}')
 }
 /// Whether a word may begin with a katakana: no word does with a small one, `ン`, or a sign of length.
 fn begins_word(c: char) -> bool {
     let small = "ァィゥェォッャュョヮヵヶンー・ヽヾｧｨｩｪｫｬｭｮｯｰﾝﾞﾟ";
-    !small.contains(c)
+    !small.contains(c) && !continues(c)
 }
 /// Ideographs of a part of a word that is indexed.
 const PART_CHARS_MAX: usize = 3;

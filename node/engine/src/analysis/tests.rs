@@ -74,6 +74,7 @@ fn scripts_without_spaces_fall_into_words() {
         ("東京へ", "东京@0 东@0 京@0 へ@1"),
         ("共和國a", "共和国@0 共@0 共和@0 和@0 和国@0 国@0 a@1"),
         ("コンピューターと料理", "コンヒューター@0 ヒューター@0 ター@0 と@1 料理@2 料@2 理@2"),
+        ("カメラハ\u{3099}ック\u{3099}", "カメラハック@0 メラハック@0 ラハック@0 ハック@0"),
         ("デジタルカメラ", "テシタルカメラ@0 シタルカメラ@0 タルカメラ@0 ルカメラ@0 カメラ@0 メラ@0"),
         ("，。", ""),
     ];
@@ -178,6 +179,14 @@ fn settings_change_separators_diacritics_and_letters() {
         "baer@0 baer@1 bar@2"
     );
     assert_eq!(show(&rules("", "é", &[('a', "o")]), "ate\u{301} a\u{301}", none), "oté@0 o@1");
+    // two marks, and one that is not named: as the whole letter
+    for (kept, text, expected) in [
+        ("ế", "te\u{302}\u{301} tế te\u{302}", "tế@0 tế@1 te@2"),
+        ("ê", "te\u{302}\u{301} tế te\u{302}", "te@0 te@1 tê@2"),
+    ] {
+        assert_eq!(show(&rules("", kept, &[]), text, none), expected, "{kept}");
+    }
+    assert_eq!(show(&rules("", "", &[('ế', "x")]), "te\u{302}\u{301} tế", none), "tx@0 tx@1");
     // what replaces a character is normalised like the rest
     assert_eq!(show(&rules("", "", &[('ö', "Ö"), ('+', "plus")]), "C+ Öl", none), "cplus@0 ol@1");
 }

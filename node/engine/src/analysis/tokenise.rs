@@ -88,18 +88,19 @@ impl Rules {
     pub fn keeps(&self, c: char) -> bool {
         !self.kept.is_empty() && c.to_lowercase().any(|lower| self.kept.contains(&lower))
     }
-    /// A character and where it ends, at `after` in the text, with the mark behind it when settings name the two as one character: texts
+    /// A character and where it ends, at `after` in the text, with the marks behind it when settings name what they make together: texts
     /// have it in either form.
     pub fn composed(&self, c: char, after: usize, text: &str) -> (char, usize) {
         if self.kept.is_empty() && self.replaced.is_empty() {
             return (c, after);
         }
-        let whole = || {
-            let mark = text[after..].chars().next().filter(|mark| !mark.is_ascii())?;
-            let whole = compose(c, mark).filter(|&c| self.keeps(c) || self.replacement(c).is_some())?;
-            Some((whole, after + mark.len_utf8()))
-        };
-        whole().unwrap_or((c, after))
+        let (mut whole, mut end) = (c, after);
+        for mark in text[after..].chars().take_while(|mark| !mark.is_ascii()) {
+            let Some(composed) = compose(whole, mark) else { break };
+            (whole, end) = (composed, end + mark.len_utf8());
+        }
+        let is_named = end > after && (self.keeps(whole) || self.replacement(whole).is_some());
+        if is_named { (whole, end) } else { (c, after) }
     }
     /// All characters of a text, each with where it ends.
     pub fn characters<'t>(&'t self, text: &'t str) -> impl Iterator<Item = (char, usize)> + 't {
@@ -150,7 +151,7 @@ impl Analyzer {
         let languages = Languages::listed(&index.index_languages);
         let rules = Rules {
             separators: index.separators_to_index.chars().filter(|c| !c.is_whitespace()).collect(),
-            kept: index.keep_diacritics_on_characters.nfc().flat_map(char::to_lowercase).collect(),
+            kept: kept(&index.keep_diacritics_on_characters),
             replaced: index.custom_normalization.clone(),
             segments: languages.has("zh") || languages.has("ja"),
             dictionaries,
@@ -189,6 +190,12 @@ impl Analyzer {
     pub fn beginning_end(&self, text: &str, start: usize, end: usize, wanted: usize) -> usize {
         self.rules.beginning_end(text, start, end, wanted)
     }
+}
+/// The characters that are named, in lower case: as they are written, and as one where their marks are written apart. Some that are one
+/// fall apart in the composed form.
+fn kept(named: &str) -> Vec<char> {
+    let written = named.chars().filter(|c| class(*c) != Class::Mark);
+    written.chain(named.nfc()).flat_map(char::to_lowercase).collect()
 }
 /// A text of at most [`TOKEN_CHARS_MAX`] characters.
 pub(super) fn capped(text: &str) -> &str {

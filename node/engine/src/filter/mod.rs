@@ -110,6 +110,9 @@ fn group_set(
         }
         if let Some((attribute, interval)) = of_several(segment, settings, atom) {
             several.entry(attribute).or_default().push(interval);
+            if clock.spend(1) {
+                break;
+            }
             continue;
         }
         if clock.spend(cost_of(segment, &atom.atom)) {
@@ -132,14 +135,23 @@ fn of_several<'a>(
     settings: &IndexSettings,
     atom: &'a FilterAtom,
 ) -> Option<(&'a str, (f64, f64))> {
-    let (attribute, op, interval) = match &atom.atom {
-        Atom::Numeric { attribute, op, value } => (attribute, *op, numbers::interval(*op, *value)?),
-        Atom::Range { attribute, from, to } => (attribute, NumericOp::Ge, numbers::range(*from, *to)),
+    let (attribute, op) = match &atom.atom {
+        Atom::Numeric { attribute, op, .. } => (attribute, *op),
+        Atom::Range { attribute, .. } => (attribute, NumericOp::Ge),
         Atom::Facet { .. } | Atom::Tag { .. } => return None,
     };
-    let is_asked = !atom.negated && numbers_allow(settings, attribute, op);
-    let column = segment.numeric(attribute).filter(|_| is_asked)?;
-    column.singles().is_none().then_some((attribute, interval))
+    if atom.negated
+        || segment.numeric(attribute)?.singles().is_some()
+        || !numbers_allow(settings, attribute, op)
+    {
+        return None;
+    }
+    let interval = match atom.atom {
+        Atom::Numeric { op, value, .. } => numbers::interval(op, value)?,
+        Atom::Range { from, to, .. } => numbers::range(from, to),
+        Atom::Facet { .. } | Atom::Tag { .. } => return None,
+    };
+    Some((attribute, interval))
 }
 /// What a look at every document is worth in documents that are ranked.
 fn cost(segment: &Segment) -> u32 {

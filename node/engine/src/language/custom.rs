@@ -198,7 +198,9 @@ impl CustomEntries {
         let written = self
             .of(DictionaryKind::Compounds, word, compounding(languages))
             .filter(|entry| !entry.parts.is_empty());
-        written.min_by_key(|entry| entry.language).map(|entry| entry.parts.as_slice())
+        written
+            .min_by_key(|entry| (!languages.contains(entry.language), entry.language))
+            .map(|entry| entry.parts.as_slice())
     }
     /// Of these languages those in which somebody said that compounds consist of this normalised word.
     pub(super) fn is_part(&self, word: &str, languages: Languages) -> bool {

@@ -81,6 +81,10 @@ fn the_two_codes_of_norwegian_share_their_compounds() {
     }
     assert_eq!(custom.compounds_hash(listed(&["no"])), custom.compounds_hash(listed(&["nb"])));
     assert!(custom.parts("hulahop", listed(&["da", "sv"])).is_none());
+    // its own entry comes first
+    custom.change(Compounds, false, vec![compound("c", "no", "hulahop", &["hula", "hop"])]).unwrap();
+    assert_eq!(custom.parts("hulahop", listed(&["no"])), Some(["hula".into(), "hop".into()].as_slice()));
+    assert_eq!(custom.parts("hulahop", listed(&["nb"])), Some(["foo".into(), "bar".into()].as_slice()));
     assert_eq!(custom.compounds_hash(listed(&["da"])), 0);
 }
 
