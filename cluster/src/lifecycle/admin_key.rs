@@ -6,7 +6,9 @@
 //! others have replaced the key again. The file follows the installation, never the other way round, but on a node that is
 //! alone: there its owner may write a key into it.
 
-use crate::clock::{self, write_deadline};
+mod keeper;
+
+use crate::clock::write_deadline;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
@@ -14,6 +16,7 @@ use crate::lifecycle::installation::{admin_key_digest, check_admin_key};
 use crate::meta::MetaState;
 use crate::options::ServiceOptions;
 use crate::rpc::requests::{AdminKeyText, PeerAnswer, PeerRequest};
+pub use keeper::keep;
 use parking_lot::Mutex;
 use quorate_model::{Error, Result, level};
 use quorate_store::admin_key::{AdminKeyFiles, Given};
@@ -21,8 +24,6 @@ use quorate_store::identity::DataFolder;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Between two looks at the installation.
-const LOOK: Duration = Duration::from_millis(500);
 /// What is wrong with a value that others hold.
 const IS_API_KEY: &str = "it is the value of an API key, which others hold; give one that is new";
 /// How long another node may take to tell the key.
@@ -348,76 +349,4 @@ async fn ask_others(context: &NodeContext, meta: &MetaState, digest: [u8; 32]) -
         }
     }
     None
-}
-
-/// Looks after the admin key until the node stops.
-pub async fn keep(context: Arc<NodeContext>, keys: Arc<AdminKeys>) {
-    let (mut said, mut seen) = (Said::default(), Seen::of(&context.meta()));
-    loop {
-        match keys.settle(&context).await {
-            Ok(Outcome::Settled | Outcome::Replaced) => {}
-            Ok(Outcome::Waits) => {
-                if context.meta().level() < level::KEY_ROTATION {
-                    said.once("the new admin key waits until every node has been upgraded");
-                }
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the new admin key");
-                said.once(
-                    "the new admin key waits: the one before counts until the installation has taken it",
-                );
-            }
-        }
-        seen = seen.and_now(&context.meta());
-        match keys.keep_file(&context).await {
-            Ok(true) => {}
-            Ok(false) => {
-                said.once("no node that can be reached has the admin key; the file is left as it is")
-            }
-            Err(error) => {
-                tracing::debug!(%error, "the file with the admin key");
-                said.once("the file with the admin key cannot be written; trying again");
-            }
-        }
-        tokio::time::sleep(LOOK).await;
-    }
-}
-
-/// What has been said, each at most once.
-#[derive(Default)]
-struct Said(Vec<&'static str>);
-
-impl Said {
-    fn once(&mut self, text: &'static str) {
-        if !self.0.contains(&text) {
-            self.0.push(text);
-            tracing::warn!("{text}");
-        }
-    }
-}
-
-/// Which admin keys counted at the last look.
-struct Seen {
-    newest: Option<[u8; 32]>,
-    counting: usize,
-}
-
-impl Seen {
-    fn of(meta: &MetaState) -> Seen {
-        let mut keys = meta.admin_keys(clock::unix_ms());
-        Seen { newest: keys.next(), counting: keys.count() }
-    }
-    /// Logs what has changed.
-    fn and_now(self, meta: &MetaState) -> Seen {
-        let now = Seen::of(meta);
-        if self.newest.is_some() && now.newest != self.newest {
-            let until_ms = meta.key_history.retired.last().map_or(0, |key| key.until_ms);
-            let before_counts_until = clock::rfc3339(until_ms);
-            tracing::warn!(before_counts_until, "the admin key of the installation was replaced");
-        }
-        if now.counting < self.counting {
-            tracing::warn!("an earlier admin key does not count any more");
-        }
-        now
-    }
 }
