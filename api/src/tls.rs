@@ -101,6 +101,18 @@ impl Tls {
     }
     /// Reads the certificates and keys again; new connections get the new ones. Errors, for people: of which pairs the old ones stay.
     pub fn reload(&self) -> Result<(), String> {
+        let Certificates { files, newest, .. } = &*self.certificates;
+        let before = newest.load_full();
+        let read = self.take_changed();
+        for ((file, before), now) in files.certificates.iter().zip(before.iter()).zip(newest.load().iter()) {
+            if before.cert == now.cert {
+                warn_of_end(file, now);
+            }
+        }
+        read
+    }
+    /// The same without a word about what has not changed.
+    fn take_changed(&self) -> Result<(), String> {
         let Certificates { files, provider, newest, seen, .. } = &*self.certificates;
         let mut seen = seen.lock();
         let stamps = files.stamps();
@@ -142,7 +154,8 @@ impl Tls {
         loop {
             tokio::time::sleep(LOOK).await;
             let tls = self.clone();
-            let looked = tokio::task::spawn_blocking(move || tls.has_changed().then(|| tls.reload())).await;
+            let looked =
+                tokio::task::spawn_blocking(move || tls.has_changed().then(|| tls.take_changed())).await;
             if !std::mem::replace(&mut has_said_restart, self.waits_for_restart()) && has_said_restart {
                 tracing::warn!("tls-client-ca has changed: the new one counts after a restart");
             }

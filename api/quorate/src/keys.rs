@@ -128,7 +128,7 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
         }
         "update" => {
             let path = path(given)?;
-            // a node answers for a key that is not there as for one that is (§4.7)
+            // a node answers for a key that is not there as for one that is (C§13.1)
             client.get(&path)?.ok()?;
             let changed = client.put(&path, &body(given))?.ok()?;
             println!("changed at {}", changed["updatedAt"].as_str().unwrap_or("?"));

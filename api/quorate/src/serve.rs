@@ -341,11 +341,10 @@ impl Reloading<'_> {
             waiting.push("tls-client-ca");
         }
         let new_admin_key = if is_new_key { "given" } else { "none" };
-        match taken.is_empty() && waiting.is_empty() && !is_new_key {
-            true => tracing::info!("the configuration was read again, and says what it said"),
-            false => {
-                tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
-            }
+        if taken.is_empty() && waiting.is_empty() && !is_new_key {
+            tracing::info!("the configuration was read again, and says what it said");
+        } else {
+            tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
         }
         self.had = Some(values);
     }

@@ -1,9 +1,5 @@
 //! Which attributes have facets (C§4)?
 
-use super::IndexSettings;
-use super::members::{attribute, entries, inside};
-use crate::error::{Error, Result};
-use serde_json::Value;
 use std::collections::HashMap;
 use std::ops::Deref;
 
@@ -63,39 +59,4 @@ impl FromIterator<FacetAttribute> for FacetAttributes {
         }
         all
     }
-}
-
-pub(crate) fn attributes_for_faceting(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
-    let mut found = Vec::new();
-    for entry in entries(value) {
-        let mut facet = FacetAttribute {
-            path: String::new(),
-            searchable: false,
-            filter_only: false,
-            after_distinct: false,
-        };
-        let mut rest = entry.trim();
-        loop {
-            if let Some(inner) = inside(rest, "searchable") {
-                facet.searchable = true;
-                rest = inner;
-            } else if let Some(inner) = inside(rest, "filterOnly") {
-                facet.filter_only = true;
-                rest = inner;
-            } else if let Some(inner) = inside(rest, "afterDistinct") {
-                facet.after_distinct = true;
-                rest = inner;
-            } else {
-                break;
-            }
-        }
-        let expected = "attribute names, searchable(name), filterOnly(name) or afterDistinct(name)";
-        facet.path = attribute(name, rest, expected)?;
-        if facet.searchable && facet.filter_only {
-            return Err(Error::parameter(name, "either searchable(name) or filterOnly(name), not both"));
-        }
-        found.push(facet);
-    }
-    index.attributes_for_faceting = found.into_iter().collect();
-    Ok(())
 }

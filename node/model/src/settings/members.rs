@@ -1,7 +1,7 @@
 //! Which members do only settings carry, and how do they become typed (C§4)?
 
 use super::criterion::ENTRY;
-use super::{Criterion, FacetAttributes};
+use super::{Criterion, FacetAttribute, FacetAttributes};
 use crate::error::{Error, Result, shortened};
 use crate::languages;
 use crate::limits::{NORMALIZATIONS_MAX, USER_DATA_BYTES_MAX};
@@ -54,7 +54,7 @@ pub struct IndexSettings {
 }
 
 /// The strings of a list whose form is already checked.
-pub(super) fn entries(value: &Value) -> impl Iterator<Item = &str> {
+fn entries(value: &Value) -> impl Iterator<Item = &str> {
     value.as_array().into_iter().flatten().filter_map(Value::as_str)
 }
 
@@ -63,7 +63,7 @@ fn owned(value: &Value) -> Vec<String> {
 }
 
 /// What `word(inner)` holds, if the text is that.
-pub(super) fn inside<'a>(text: &'a str, word: &str) -> Option<&'a str> {
+fn inside<'a>(text: &'a str, word: &str) -> Option<&'a str> {
     let inner = text.trim().strip_prefix(word)?.strip_prefix('(')?.strip_suffix(')')?;
     // not `word(a),word(b)`
     (depths(inner).all(|depth| depth >= 0)).then_some(inner.trim())
@@ -83,7 +83,7 @@ fn depths(text: &str) -> impl Iterator<Item = i32> {
 }
 
 /// The name of an attribute. Errors: it is empty, or has the form `word(…` that only modifiers have.
-pub(super) fn attribute(name: &str, text: &str, expected: &str) -> Result<String> {
+fn attribute(name: &str, text: &str, expected: &str) -> Result<String> {
     let text = text.trim();
     let before = text.split_once('(').map(|(before, _)| before);
     let is_modified = before.is_some_and(|word| word.bytes().all(|c| c.is_ascii_alphabetic()));
@@ -121,6 +121,41 @@ pub(crate) fn searchable_attributes(index: &mut IndexSettings, name: &str, value
         }
     }
     index.searchable_attributes = found;
+    Ok(())
+}
+
+pub(crate) fn attributes_for_faceting(index: &mut IndexSettings, name: &str, value: &Value) -> Result<()> {
+    let mut found = Vec::new();
+    for entry in entries(value) {
+        let mut facet = FacetAttribute {
+            path: String::new(),
+            searchable: false,
+            filter_only: false,
+            after_distinct: false,
+        };
+        let mut rest = entry.trim();
+        loop {
+            if let Some(inner) = inside(rest, "searchable") {
+                facet.searchable = true;
+                rest = inner;
+            } else if let Some(inner) = inside(rest, "filterOnly") {
+                facet.filter_only = true;
+                rest = inner;
+            } else if let Some(inner) = inside(rest, "afterDistinct") {
+                facet.after_distinct = true;
+                rest = inner;
+            } else {
+                break;
+            }
+        }
+        let expected = "attribute names, searchable(name), filterOnly(name) or afterDistinct(name)";
+        facet.path = attribute(name, rest, expected)?;
+        if facet.searchable && facet.filter_only {
+            return Err(Error::parameter(name, "either searchable(name) or filterOnly(name), not both"));
+        }
+        found.push(facet);
+    }
+    index.attributes_for_faceting = found.into_iter().collect();
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 mod change;
 pub(crate) mod criterion;
 mod effective;
-pub(crate) mod facets;
+mod facets;
 mod fingerprint;
 pub(crate) mod members;
 pub mod replica;

@@ -10,7 +10,6 @@ use crate::params::lenient;
 use crate::params::members as query;
 use crate::settings::IndexSettings;
 use crate::settings::criterion;
-use crate::settings::facets;
 use crate::settings::members as index;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -274,7 +273,7 @@ const DROPPED_DOC: &str = "Accepted for old clients, without effect.";
 pub static ROWS: &[SettingRow] = &[
     // attributes
     row("searchableAttributes", Settings, IndexList("array of attribute names, ordered(name) or unordered(name)", index::searchable_attributes), "[]", "Attributes that are searched, in order of priority; empty means all.").was(&["attributesToIndex"]).shapes().of_primary(),
-    row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", facets::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes().of_primary(),
+    row("attributesForFaceting", Settings, IndexList("array of attribute names, searchable(name), filterOnly(name) or afterDistinct(name)", index::attributes_for_faceting), "[]", "Attributes that facets and filters use.").single().shapes().of_primary(),
     row("unretrievableAttributes", Settings, IndexStrings(|s| &mut s.unretrievable_attributes), "[]", "Attributes that answers never show without the right to see them.").single(),
     row("attributesToRetrieve", Both, List(|p| &mut p.attributes_to_retrieve), r#"["*"]"#, "Attributes that hits show; `-name` leaves one out.").was(&["attributes"]).single(),
     row("restrictSearchableAttributes", Query, List(|p| &mut p.restrict_searchable_attributes), "[]", "Searches only these of the searchable attributes."),
