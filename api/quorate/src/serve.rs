@@ -342,7 +342,7 @@ impl Reloading<'_> {
         }
         let new_admin_key = if is_new_key { "given" } else { "none" };
         if taken.is_empty() && waiting.is_empty() && !is_new_key {
-            tracing::info!("the configuration was read again, and says what it said");
+            tracing::info!(new_admin_key, "the configuration was read again, and says what it said");
         } else {
             tracing::warn!(?taken, needs_restart = ?waiting, new_admin_key, "the configuration was read again");
         }
