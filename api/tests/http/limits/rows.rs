@@ -24,7 +24,7 @@ pub(super) fn by(
 pub(super) const FULL: &str = "api/tests/http/limits/full.rs";
 
 /// A call whose body has so many bytes, all but a few of them spaces.
-fn padded(method: Method, uri: &str, body: &str, bytes: usize) -> Ask {
+pub(super) fn padded(method: Method, uri: &str, body: &str, bytes: usize) -> Ask {
     ask(method, uri, format!("{body}{}", " ".repeat(bytes - body.len())))
 }
 pub(super) fn body_of(bytes_max: usize, method: Method, uri: &str, body: &str) -> Try {
@@ -41,24 +41,6 @@ pub(super) fn letters(bytes_max: usize) -> [Value; 2] {
 }
 fn nested(levels: usize) -> Value {
     (1..levels).fold(json!([]), |inner, _| json!([inner]))
-}
-
-/// Queries whose body takes so many bytes as values.
-fn of_values(bytes: usize) -> Ask {
-    let one =
-        json!({"indexName": "i", "hitsPerPage": 0, "attributesToRetrieve": vec!["a"; LIST_ENTRIES_MAX]});
-    let taken = |body: &str| {
-        let each = |sign: char| match sign {
-            '{' => 700,
-            '[' | ',' => 64,
-            _ => 0,
-        };
-        body.len() + body.chars().map(each).sum::<usize>()
-    };
-    let queries = bytes / taken(&one.to_string()) - 1;
-    let body = json!({"requests": vec![one; queries]}).to_string();
-    let missing = bytes - taken(&body);
-    padded(Method::POST, "/1/indexes/*/queries", &body, body.len() + missing)
 }
 
 fn bodies() -> Vec<Limit> {
@@ -186,8 +168,8 @@ fn bodies() -> Vec<Limit> {
             bytes(VALUES_BYTES),
             "400",
             vec![tried(
-                of_values(VALUES_BYTES),
-                of_values(VALUES_BYTES + 1),
+                searches::of_values(VALUES_BYTES),
+                searches::of_values(VALUES_BYTES + 1),
                 400,
                 "parse error: the body has too many values: at most 50331648 bytes",
             )],

@@ -1,6 +1,6 @@
 //! What limits do filters, pages and places of a search have?
 
-use super::rows::{FULL, by, here, repeated};
+use super::rows::{FULL, by, here, padded, repeated};
 use super::*;
 use quorate_model::limits::*;
 
@@ -330,4 +330,22 @@ fn recommendations() -> Vec<Limit> {
             ],
         ),
     ]
+}
+
+/// Queries whose body takes so many bytes as values.
+pub(super) fn of_values(bytes: usize) -> Ask {
+    let one =
+        json!({"indexName": "i", "hitsPerPage": 0, "attributesToRetrieve": vec!["a"; LIST_ENTRIES_MAX]});
+    let taken = |body: &str| {
+        let each = |sign: char| match sign {
+            '{' => 700,
+            '[' | ',' => 64,
+            _ => 0,
+        };
+        body.len() + body.chars().map(each).sum::<usize>()
+    };
+    let queries = bytes / taken(&one.to_string()) - 1;
+    let body = json!({"requests": vec![one; queries]}).to_string();
+    let missing = bytes - taken(&body);
+    padded(Method::POST, "/1/indexes/*/queries", &body, body.len() + missing)
 }

@@ -124,8 +124,7 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
     while let Some((at, c)) = chars.next() {
         let end = at + c.len_utf8();
         let is_dotted = matches!(c, 'b' | 'B') && chars.peek().is_some_and(|(_, mark)| *mark == '\u{307}');
-        let is_replaced =
-            !index.custom_normalization.is_empty() && (matches!(c, 'đ' | 'Đ' | 'ḃ') || is_dotted);
+        let is_replaced = is_replaced(c, is_dotted, index);
         if let Some(name) = placeholder(&text[at..]) {
             let mut token = Written::at(at);
             let letters = format!("<<<{name}>");
@@ -150,16 +149,10 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
             '+' if index.separators_to_index == "+" => {
                 words.extend([alone('+', at, end), vec![Written::at(end)]]);
             }
-            'đ' | 'Đ' if is_replaced => {
-                word.push('d', at, end);
-                word.push('d', at, end);
-                small_before = before;
-            }
-            // written in one character or in two
-            'b' | 'B' | 'ḃ' if is_replaced => {
+            'đ' | 'Đ' | 'b' | 'B' | 'ḃ' if is_replaced => {
                 let end = chars.next_if(|_| is_dotted).map_or(end, |(mark, _)| mark + '\u{307}'.len_utf8());
-                word.push('b', at, end);
-                word.push('b', at, end);
+                let letter = if matches!(c, 'đ' | 'Đ') { 'd' } else { 'b' };
+                (0..2).for_each(|_| word.push(letter, at, end));
                 small_before = before;
             }
             'ç' | 'Ç' if keeps => word.push('ç', at, end),
@@ -187,6 +180,10 @@ fn chains(text: &str, index: &IndexSettings, camel_case: bool) -> Vec<Vec<Writte
     words.iter_mut().for_each(|parts| parts.retain(|part| !part.text.is_empty()));
     words.retain(|parts| !parts.is_empty());
     words
+}
+/// Whether a letter, which may be written in one character or in two, is one of those that customNormalization replaces.
+fn is_replaced(c: char, is_dotted: bool, index: &IndexSettings) -> bool {
+    !index.custom_normalization.is_empty() && (matches!(c, 'đ' | 'Đ' | 'ḃ') || is_dotted)
 }
 /// The name in `<name>` at the beginning of a text; those of the random texts stand between spaces.
 fn placeholder(text: &str) -> Option<&str> {
