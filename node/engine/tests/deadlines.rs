@@ -7,6 +7,7 @@ use quorate_engine::{RuleSet, Scratch, SearchLimits, browse, search, search_face
 use quorate_model::{ErrorKind, FacetHits, Result, Rule, SearchParams, SearchResults, Settings, Synonym};
 use serde_json::{Value, json};
 use shard::{Shard, WordLists};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -115,6 +116,46 @@ fn nothing_that_a_filter_keeps_out_is_shown_for_want_of_time() {
     let cut = ask(&shard, &json!({"filters": filter}), long_ago());
     assert_eq!((cut.nb_hits, cut.hits.len(), cut.exhaustive_nb_hits), (0, 0, false));
     assert_eq!(ask(&shard, &json!({"filters": filter}), in_time()).nb_hits, 2_000);
+}
+
+/// Numbers of which records have several are looked at once for a whole OR; of one attribute few records have any.
+#[test]
+fn comparisons_with_several_numbers_of_a_record_end_in_time_and_hold_as_each_does_alone() {
+    let record = |i: usize| {
+        let numbers: Vec<usize> = (0..i % 5).map(|k| (i * 7 + k * 13) % 97).collect();
+        let mut record = json!({"objectID": format!("{i:05}"), "n": numbers});
+        if i.is_multiple_of(50) {
+            record["rare"] = json!([i % 97, (i + 1) % 97]);
+        }
+        record
+    };
+    let shard = shard(json!({}), (0..RECORDS).map(record).collect());
+    let found = |filters: &str, deadline: Instant| {
+        let request = json!({"filters": filters, "hitsPerPage": 1_000, "attributesToRetrieve": []});
+        ask(&shard, &request, deadline)
+    };
+    let ids = |filters: &str| -> BTreeSet<String> {
+        let results = found(filters, in_time());
+        assert!(results.exhaustive_nb_hits && results.nb_hits <= 1_000, "{filters}: {}", results.nb_hits);
+        results.hits.iter().map(|hit| String::from_utf8_lossy(hit).into_owned()).collect()
+    };
+    for attribute in ["n", "rare"] {
+        let alone = ["=5", "=5.0", "<2", ":50 TO 52", ":51 TO 54", ">95", ":9 TO 8", "=200"];
+        let alone = alone.map(|comparison| format!("{attribute}{comparison}"));
+        let expected: BTreeSet<String> = alone.iter().flat_map(|filter| ids(filter)).collect();
+        assert!(!expected.is_empty());
+        assert_eq!(ids(&alone.join(" OR ")), expected, "{attribute}");
+    }
+    let (none_is, others) = (found("n!=5", in_time()).nb_hits, found("n!=5 OR n=5", in_time()).nb_hits);
+    assert_eq!(
+        (others, none_is < others),
+        (RECORDS as u64 * 4 / 5, true),
+        "those without numbers pass neither"
+    );
+    let left = found("NOT n=5 OR n=5 OR n=6", in_time()).nb_hits;
+    assert_eq!(left, RECORDS as u64);
+    let cut = found("n=5 OR n=6 OR n:7 TO 9", long_ago());
+    assert_eq!((cut.nb_hits, cut.exhaustive_nb_hits), (0, false));
 }
 
 #[test]

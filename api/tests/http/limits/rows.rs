@@ -164,7 +164,7 @@ fn bodies() -> Vec<Limit> {
             multi.into(),
         ),
         here(
-            "values of a body that is read as a tree (not of records, synonyms, rules): its bytes, 700 for an object, 64 for a value of a list",
+            "values of a body that is read as a tree (not of batches of records, synonyms, rules, entries, not of events): its bytes, 700 for an object, 64 for a value of a list",
             bytes(VALUES_BYTES),
             "400",
             vec![tried(

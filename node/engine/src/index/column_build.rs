@@ -32,6 +32,8 @@ struct FacetBuilder {
     path: String,
     ids: FxHashMap<String, u32>,
     texts: Vec<String>,
+    /// The document that each value was added to last: a document has a value once.
+    last_docs: Vec<u32>,
     /// Documents with values, ascending: a facet that few documents have takes no room for the others.
     docs: Vec<u32>,
     /// Values of these documents, one document after the other; the first of each is marked with [`FIRST`] until they are written.
@@ -39,6 +41,8 @@ struct FacetBuilder {
 }
 /// Marks the first value of a document.
 const FIRST: u32 = 1 << 31;
+/// What stands for no document: a segment has fewer.
+const NO_DOC: u32 = u32::MAX;
 #[derive(Default)]
 pub(crate) struct NumericBuilder {
     /// Attribute.
@@ -58,6 +62,7 @@ impl ColumnsBuilder {
                 path: path.clone(),
                 ids: FxHashMap::default(),
                 texts: Vec::new(),
+                last_docs: Vec::new(),
                 docs: Vec::new(),
                 entries: Vec::new(),
             })
@@ -79,18 +84,20 @@ impl ColumnsBuilder {
         let id = facet.texts.len() as u32;
         facet.ids.insert(value.into(), id);
         facet.texts.push(value.into());
+        facet.last_docs.push(NO_DOC);
         id
     }
     /// Adds a facet value to the current document.
     pub fn facet_id(&mut self, column: usize, id: u32) {
         let facet = &mut self.facets[column];
-        if facet.docs.last() != Some(&self.docs) {
-            facet.docs.push(self.docs);
-            return facet.entries.push(id | FIRST);
+        if std::mem::replace(&mut facet.last_docs[id as usize], self.docs) == self.docs {
+            return;
         }
-        let first = facet.entries.iter().rposition(|entry| entry & FIRST != 0).unwrap_or(0);
-        if !facet.entries[first..].iter().any(|entry| entry & !FIRST == id) {
+        if facet.docs.last() == Some(&self.docs) {
             facet.entries.push(id);
+        } else {
+            facet.docs.push(self.docs);
+            facet.entries.push(id | FIRST);
         }
     }
     /// The numeric column of a path.

@@ -77,6 +77,36 @@ fn widths_and_bitmaps_of_facet_columns() {
 }
 
 #[test]
+fn a_document_has_a_value_once_and_facets_that_few_have_stay_in_their_places() {
+    let mut rows = vec![json!({}); 9];
+    rows[2] = json!({"f": ["b", "a", "b", "c", "a"], "rare": "x"});
+    rows[3] = json!({"f": ["a"]});
+    rows[7] = json!({"f": ["c", "c"], "rare": ["y", "x", "y"]});
+    // in the order of the records
+    rows.iter_mut().enumerate().for_each(|(n, row)| row["n"] = json!(n));
+    let settings = json!({"attributesForFaceting": ["f", "rare", "none"], "customRanking": ["asc(n)"]});
+    let s = segment(settings, &rows);
+    let values = |facet: &str, doc: u32| -> Vec<String> {
+        let column = s.facet(facet).unwrap();
+        column.ords_of(doc).map(|ord| column.value(ord).to_owned()).collect()
+    };
+    for doc in 0..9 {
+        let (f, rare): (&[&str], &[&str]) = match doc {
+            2 => (&["a", "b", "c"], &["x"]),
+            3 => (&["a"], &[]),
+            7 => (&["c"], &["x", "y"]),
+            _ => (&[], &[]),
+        };
+        assert_eq!(
+            (values("f", doc), values("rare", doc)),
+            (f.iter().map(ToString::to_string).collect(), rare.iter().map(ToString::to_string).collect()),
+            "{doc}"
+        );
+    }
+    assert!(s.facet("none").is_none());
+}
+
+#[test]
 fn best_positions_follow_the_attribute_modifiers() {
     use super::super::position::{attribute, whole_value, word};
     let settings = json!({"searchableAttributes": ["title", "unordered(body)", "tags"]});
