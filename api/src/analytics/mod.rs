@@ -3,7 +3,7 @@
 use crate::call::Call;
 use crate::reply::Reply;
 use quorate_cluster::{counted_query, rfc3339, unix_ms};
-use quorate_model::analytics::{By, DAYS_MAX, Day, LIMIT, LIMIT_MAX, Order, ReportQuery, TagFilter};
+use quorate_model::analytics::{DAYS_MAX, Day, LIMIT, LIMIT_MAX, Order, ReportQuery, TagFilter};
 use quorate_model::{Error, IndexName, Result, limits};
 use quorate_wire::analytics::{Detail, Endpoint, figures_body, status_body};
 
@@ -21,13 +21,13 @@ pub async fn get(call: &Call<'_>, endpoint: Endpoint) -> Result<Reply> {
             (false, true) => Detail::Clicks,
             (false, false) => Detail::None,
         };
-    let by = by(endpoint, call);
+    let by = endpoint.by(call.names.first().map_or("", |attribute| attribute));
     let order = order(call)?;
     let asked = ReportQuery {
         days: days(call, Day::of(unix_ms()))?,
         tags: tags(call)?,
         search: search(call)?,
-        with_events: needs_events(endpoint) || detail > Detail::None || order != Order::Searches,
+        with_events: endpoint.needs_events() || detail > Detail::None || order != Order::Searches,
         by,
         order,
         ascending: is_ascending(call)?,
@@ -128,50 +128,4 @@ fn limit(call: &Call<'_>) -> Result<usize> {
 fn offset(call: &Call<'_>) -> Result<usize> {
     let offset = call.query.integer("offset")?.unwrap_or_default();
     Ok(usize::try_from(offset).unwrap_or(usize::MAX))
-}
-
-fn by(endpoint: Endpoint, call: &Call<'_>) -> By {
-    match endpoint {
-        Endpoint::TopSearches => By::Query,
-        Endpoint::WithoutResults => By::QueryWithoutResults,
-        Endpoint::WithoutClicks | Endpoint::NoClickRate => By::QueryWithoutClicks,
-        Endpoint::TopHits => By::Hit,
-        Endpoint::FilterAttributes => By::Attribute,
-        Endpoint::FiltersOf => By::FilterOf(call.names[0].clone().into_owned()),
-        Endpoint::FiltersWithoutResults => By::FiltersWithoutResults,
-        Endpoint::Countries => By::Country,
-        Endpoint::SearchCount
-        | Endpoint::NoResultRate
-        | Endpoint::UserCount
-        | Endpoint::AverageClickPosition
-        | Endpoint::ClickPositions
-        | Endpoint::ClickThroughRate
-        | Endpoint::ConversionRate
-        | Endpoint::AddToCartRate
-        | Endpoint::PurchaseRate
-        | Endpoint::Revenue => By::Nothing,
-    }
-}
-fn needs_events(endpoint: Endpoint) -> bool {
-    match endpoint {
-        Endpoint::WithoutClicks
-        | Endpoint::NoClickRate
-        | Endpoint::AverageClickPosition
-        | Endpoint::ClickPositions
-        | Endpoint::ClickThroughRate
-        | Endpoint::ConversionRate
-        | Endpoint::AddToCartRate
-        | Endpoint::PurchaseRate
-        | Endpoint::Revenue => true,
-        Endpoint::TopSearches
-        | Endpoint::WithoutResults
-        | Endpoint::TopHits
-        | Endpoint::FilterAttributes
-        | Endpoint::FiltersOf
-        | Endpoint::FiltersWithoutResults
-        | Endpoint::Countries
-        | Endpoint::SearchCount
-        | Endpoint::NoResultRate
-        | Endpoint::UserCount => false,
-    }
 }

@@ -1,7 +1,7 @@
 //! How do figures of searches look in JSON (C§18.5)? Names and shapes are those that the official clients read.
 
 use crate::json::{self, Object};
-use quorate_model::analytics::{Day, Figures, POSITIONS, Report};
+use quorate_model::analytics::{By, Day, Figures, POSITIONS, Report};
 use quorate_model::event::search::filter_parts;
 use std::collections::BTreeMap;
 
@@ -28,6 +28,57 @@ pub enum Endpoint {
     AddToCartRate,
     PurchaseRate,
     Revenue,
+}
+
+impl Endpoint {
+    /// What its report has a group for each of; `attribute` is that of the path, of which only [`Self::FiltersOf`] has one.
+    pub fn by(self, attribute: &str) -> By {
+        match self {
+            Self::TopSearches => By::Query,
+            Self::WithoutResults => By::QueryWithoutResults,
+            Self::WithoutClicks | Self::NoClickRate => By::QueryWithoutClicks,
+            Self::TopHits => By::Hit,
+            Self::FilterAttributes => By::Attribute,
+            Self::FiltersOf => By::FilterOf(attribute.to_owned()),
+            Self::FiltersWithoutResults => By::FiltersWithoutResults,
+            Self::Countries => By::Country,
+            Self::SearchCount
+            | Self::NoResultRate
+            | Self::UserCount
+            | Self::AverageClickPosition
+            | Self::ClickPositions
+            | Self::ClickThroughRate
+            | Self::ConversionRate
+            | Self::AddToCartRate
+            | Self::PurchaseRate
+            | Self::Revenue => By::Nothing,
+        }
+    }
+
+    /// Whether its report counts what users did, beside their searches.
+    pub fn needs_events(self) -> bool {
+        match self {
+            Self::WithoutClicks
+            | Self::NoClickRate
+            | Self::AverageClickPosition
+            | Self::ClickPositions
+            | Self::ClickThroughRate
+            | Self::ConversionRate
+            | Self::AddToCartRate
+            | Self::PurchaseRate
+            | Self::Revenue => true,
+            Self::TopSearches
+            | Self::WithoutResults
+            | Self::TopHits
+            | Self::FilterAttributes
+            | Self::FiltersOf
+            | Self::FiltersWithoutResults
+            | Self::Countries
+            | Self::SearchCount
+            | Self::NoResultRate
+            | Self::UserCount => false,
+        }
+    }
 }
 
 /// What is told of searches and hits beside their number.
