@@ -1,5 +1,6 @@
 //! What are the suggestions of a configuration, step by step?
 
+use super::generate::{combined, has_no_values, values_of};
 use super::log::{BuildLog, Level};
 use futures_util::StreamExt as _;
 use quorate_model::suggestions::{PluralLanguages, SuggestionSource};
@@ -10,14 +11,12 @@ use quorate_node::suggestions::{
     Candidate, Candidates, Exclusions, FacetCounts, FilteredBy, Finds, Folded, Judged, Suggestion, fold,
     fold_plurals, normalised, of_source,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Searches of a build at a time.
 const AT_ONCE: usize = 2;
-/// Suggestions that are made of one combination of facets.
-const COMBINED_MAX: usize = 10_000;
 /// Bytes of facet values that a build holds.
 const FACET_BYTES_MAX: usize = 64 << 20;
 
@@ -46,8 +45,14 @@ pub type External = std::result::Result<(String, u64), String>;
 
 /// Where a build reads. Errors: `NotFound` for an index that is not there, `Unavailable` when it is to be tried again.
 pub trait Sources: Sync {
-    /// The queries that most users asked of an index, and how many did.
-    fn popular(&self, source: &SuggestionSource) -> impl Future<Output = Result<Vec<(String, u64)>>> + Send;
+    /// The indices whose searches a source counts: its own, and the replicas of that if it says so.
+    fn counted(&self, source: &SuggestionSource) -> Vec<IndexName>;
+    /// The queries with one of the tags, if there are any, that most users asked of an index, and how many did.
+    fn popular(
+        &self,
+        index: &IndexName,
+        tags: &[String],
+    ) -> impl Future<Output = Result<Vec<(String, u64)>>> + Send;
     /// The values of its facets that searches of an index filtered by.
     fn filtered(&self, source: &SuggestionSource) -> impl Future<Output = Result<Vec<FilteredBy>>> + Send;
     /// The records of an external index.
@@ -70,16 +75,9 @@ pub async fn suggestions<S: Sources>(
     log: &mut BuildLog,
 ) -> Result<Vec<Suggestion>> {
     let exclusions = Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
-    let mut merged = Merged { room: CANDIDATES_MAX, facet_bytes: 0, by_text: BTreeMap::new() };
-    for (at, source) in config.source_indices.iter().enumerate() {
+    let mut merged = Merged { room: CANDIDATES_MAX, ..Merged::default() };
+    for source in &config.source_indices {
         log.add(Level::Info, 0, &format!("source index {}", source.index_name));
-        let is_same = |other: &SuggestionSource| {
-            other.index_name == source.index_name && other.analytics_tags == source.analytics_tags
-        };
-        if config.source_indices[..at].iter().any(is_same) {
-            log.add(Level::Skip, 1, "it is named above with the same tags: its users count once");
-            continue;
-        }
         match of_index(sources, config, source, &exclusions, &mut merged, log).await {
             Ok(()) => {}
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Internal) => {
@@ -98,11 +96,16 @@ pub async fn suggestions<S: Sources>(
 }
 
 /// The suggestions of the sources so far.
+#[derive(Default)]
 struct Merged {
     /// Candidates that may still be looked at.
     room: usize,
     facet_bytes: usize,
     by_text: BTreeMap<String, Suggestion>,
+    /// Whose users are counted, with which tags, in order.
+    users: BTreeSet<(IndexName, BTreeSet<String>)>,
+    /// The external indices that are counted, by their source index.
+    external: BTreeSet<(IndexName, IndexName)>,
 }
 
 impl Merged {
@@ -151,10 +154,26 @@ async fn of_index<S: Sources>(
             has_no_values(attribute, index, log);
         }
     }
-    for (query, users) in sources.popular(source).await? {
-        add(&mut candidates, &query, users, log);
+    let tags: BTreeSet<String> = source.analytics_tags.iter().cloned().collect();
+    for counted in sources.counted(source) {
+        if !merged.users.insert((counted.clone(), tags.clone())) {
+            let told = format!("the users of {counted} with these tags are counted already: they count once");
+            log.add(Level::Skip, 1, &told);
+            continue;
+        }
+        for (query, users) in sources.popular(&counted, &source.analytics_tags).await? {
+            add(&mut candidates, &query, users, log);
+        }
     }
     for external in &source.external {
+        if !merged.external.insert((index.clone(), external.clone())) {
+            log.add(
+                Level::Skip,
+                1,
+                &format!("the external index {external} is counted already: it counts once"),
+            );
+            continue;
+        }
         from_external(sources, external, &mut candidates, log).await?;
     }
     for attributes in &source.generate {
@@ -245,44 +264,6 @@ async fn filtered<S: Sources>(
         all.entry(text).or_default().push((attribute, values));
     }
     all
-}
-
-/// Values of several facets, one of each, put together; of each facet as many as there is room for.
-async fn combined<S: Sources>(
-    sources: &S,
-    index: &IndexName,
-    attributes: &[String],
-    log: &mut BuildLog,
-) -> Result<Vec<String>> {
-    let each = (COMBINED_MAX as f64).powf(1.0 / attributes.len() as f64).max(1.0) as u32;
-    let each = each.min(quorate_model::limits::FACET_VALUES_MAX as u32);
-    let wanted: Vec<(String, u32)> = attributes.iter().map(|attribute| (attribute.clone(), each)).collect();
-    let facets = sources.find(index, "", How::Exact, &wanted).await?.facets;
-    let mut combined = vec![String::new()];
-    for attribute in attributes {
-        let values = values_of(&facets, attribute);
-        if values.is_empty() {
-            has_no_values(attribute, index, log);
-        }
-        let joined =
-            combined.iter().flat_map(|begin| values.iter().map(move |(value, _)| joined_words(begin, value)));
-        combined = joined.take(COMBINED_MAX).collect();
-    }
-    Ok(combined)
-}
-
-fn joined_words(begin: &str, value: &str) -> String {
-    if begin.is_empty() { value.to_owned() } else { format!("{begin} {value}") }
-}
-
-fn values_of<'f>(facets: &'f [FacetCounts], attribute: &str) -> &'f [(String, u64)] {
-    facets.iter().find(|(name, _)| name == attribute).map_or(&[], |(_, values)| values)
-}
-fn has_no_values(attribute: &str, index: &IndexName, log: &mut BuildLog) {
-    let told = format!(
-        "{attribute} has no values in {index}: it has to be in attributesForFaceting, other than with filterOnly"
-    );
-    log.add(Level::Info, 1, &told);
 }
 
 /// Asks the source what it finds for each candidate; facets of those that are enough.

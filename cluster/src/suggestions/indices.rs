@@ -15,7 +15,6 @@ use quorate_model::{ErrorKind, IndexName, Result, SearchParams, limits};
 use quorate_node::suggestions::candidates::CANDIDATES_MAX;
 use quorate_node::suggestions::{FacetCounts, FilteredBy};
 use serde_json::Value;
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -57,7 +56,7 @@ impl<'c> Indices<'c> {
 
 impl Indices<'_> {
     /// Counts searches where they are kept, however long that takes, within bounds.
-    async fn counted<C: ReadCall<Source = ()>>(&self, call: C) -> Result<C::Answer> {
+    async fn count<C: ReadCall<Source = ()>>(&self, call: C) -> Result<C::Answer> {
         match call.locate(self.context).await? {
             Location::Local(()) => call.read(self.context, ()).await,
             Location::Remote(group) => {
@@ -65,12 +64,6 @@ impl Indices<'_> {
                 remote::ask_within(self.context, group, &call, deadline, COUNTING).await
             }
         }
-    }
-    /// The index, and its replicas where these count, too.
-    fn names_of(&self, source: &SuggestionSource) -> Vec<IndexName> {
-        let row = self.context.meta().catalogue.get(&source.index_name).cloned();
-        let replicas = row.iter().filter(|_| source.replicas).flat_map(|row| row.replicas());
-        [source.index_name.clone()].into_iter().chain(replicas.map(|link| link.name.clone())).collect()
     }
 }
 
@@ -81,25 +74,24 @@ fn lately() -> Range<u64> {
 }
 
 impl Sources for Indices<'_> {
-    async fn popular(&self, source: &SuggestionSource) -> Result<Vec<(String, u64)>> {
-        let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for index in self.names_of(source) {
-            let (group, tags) = (self.context.group_for(&index)?, source.analytics_tags.clone());
-            let call = PopularQueries { group, index, tags, times_ms: lately(), most: CANDIDATES_MAX };
-            for (query, users) in self.counted(call).await? {
-                *counts.entry(query).or_default() += users;
-            }
-        }
-        Ok(counts.into_iter().collect())
+    fn counted(&self, source: &SuggestionSource) -> Vec<IndexName> {
+        let row = self.context.meta().catalogue.get(&source.index_name).cloned();
+        let replicas = row.iter().filter(|_| source.replicas).flat_map(|row| row.replicas());
+        [source.index_name.clone()].into_iter().chain(replicas.map(|link| link.name.clone())).collect()
+    }
+    async fn popular(&self, index: &IndexName, tags: &[String]) -> Result<Vec<(String, u64)>> {
+        let (group, index, tags) = (self.context.group_for(index)?, index.clone(), tags.to_vec());
+        let call = PopularQueries { group, index, tags, times_ms: lately(), most: CANDIDATES_MAX };
+        self.count(call).await
     }
 
     async fn filtered(&self, source: &SuggestionSource) -> Result<Vec<FilteredBy>> {
         let mut all = Vec::new();
-        for index in self.names_of(source) {
+        for index in self.counted(source) {
             let (group, tags) = (self.context.group_for(&index)?, source.analytics_tags.clone());
             let attributes = source.facets.iter().map(|facet| facet.attribute.clone()).collect();
             let call = FilteredQueries { group, index, tags, times_ms: lately(), attributes };
-            all.extend(self.counted(call).await?);
+            all.extend(self.count(call).await?);
         }
         Ok(all)
     }

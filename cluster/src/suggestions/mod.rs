@@ -5,6 +5,7 @@
 //! is begun anew, here or by the next leader: until its records are written, as one command, the index is as it was.
 
 mod build;
+mod generate;
 mod indices;
 pub mod log;
 mod publish;

@@ -26,7 +26,11 @@ struct Shop {
 }
 
 impl Sources for Shop {
-    async fn popular(&self, _: &SuggestionSource) -> Result<Vec<(String, u64)>> {
+    fn counted(&self, source: &SuggestionSource) -> Vec<IndexName> {
+        let replica = IndexName::new(&format!("{}_replica", source.index_name)).unwrap();
+        [source.index_name.clone()].into_iter().chain(source.replicas.then_some(replica)).collect()
+    }
+    async fn popular(&self, _: &IndexName, _: &[String]) -> Result<Vec<(String, u64)>> {
         Ok(self.popular.iter().map(|(query, users)| ((*query).to_owned(), *users)).collect())
     }
     async fn filtered(&self, source: &SuggestionSource) -> Result<Vec<FilteredBy>> {
@@ -167,6 +171,36 @@ async fn queries_are_counted_folded_and_said_more_of() {
 }
 
 #[tokio::test]
+async fn what_is_named_twice_counts_once_and_the_rest_of_its_source_too() {
+    let shop =
+        Shop { texts: vec!["red lamp", "blue lamp", "red shoe", "red shoe"], popular: vec![("lamp", 3)] };
+    let source = |name: &str, more: Value| {
+        let mut source = json!({"indexName": name, "minHits": 1});
+        source.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        source
+    };
+    let (first, external) =
+        (json!({"analyticsTags": ["a", "b"]}), json!({"external": ["external", "external"]}));
+    let sources = json!([
+        source("shop", first),
+        source(
+            "shop",
+            json!({"analyticsTags": ["b", "a", "b"], "external": ["external"], "generate": [["kind"]]})
+        ),
+        source("shop", external),
+        source("shop", json!({"replicas": true})),
+        source("shop_replica", json!({})),
+    ]);
+    let (records, log) = built(&shop, json!({"indexName": "s", "sourceIndices": sources})).await;
+    // with tags, without, and in the replica
+    assert_eq!(shown(&records), [("red lamp", 40), ("lamp", 9), ("shoe", 0)]);
+    let skipped = messages(&log, "SKIP");
+    let users = |it: &&String| it.starts_with("the users of shop");
+    assert_eq!(skipped.iter().filter(users).count(), 3, "{skipped:?}");
+    assert_eq!(skipped.iter().filter(|it| it.starts_with("the external index")).count(), 2, "{skipped:?}");
+}
+
+#[tokio::test]
 async fn values_of_facets_are_put_together() {
     let shop =
         Shop { texts: vec!["red lamp", "blue lamp", "red shoe", "red shoe"], popular: vec![("red shoe", 3)] };
@@ -271,12 +305,17 @@ async fn queries_are_counted_where_they_were_asked() {
     let popular = async |source: Value| {
         let config = json!({"indexName": "s", "sourceIndices": [source]});
         let config = SuggestionConfig::read(config.as_object().unwrap(), None).unwrap();
-        let mut found = Indices::new(&context).popular(&config.source_indices[0]).await.unwrap();
+        let (indices, source) = (Indices::new(&context), &config.source_indices[0]);
+        let mut found = vec![];
+        for index in indices.counted(source) {
+            let popular = indices.popular(&index, &source.analytics_tags).await.unwrap();
+            found.extend(popular.into_iter().map(|(query, users)| format!("{index}: {query} {users}")));
+        }
         found.sort();
-        found.into_iter().map(|(query, users)| format!("{query} {users}")).collect::<Vec<_>>()
+        found
     };
-    assert_eq!(popular(json!({"indexName": "shop"})).await, ["desk 1", "red lamp 2"]);
+    assert_eq!(popular(json!({"indexName": "shop"})).await, ["shop: desk 1", "shop: red lamp 2"]);
     let both = json!({"indexName": "shop", "replicas": true, "analyticsTags": ["web"]});
-    assert_eq!(popular(both).await, ["red lamp 4"]);
+    assert_eq!(popular(both).await, ["shop: red lamp 2", "twin: red lamp 2"]);
     running.stop().await;
 }

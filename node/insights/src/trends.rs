@@ -25,21 +25,21 @@ const HALVES: [f64; 3] = [1.0, 3.0, 14.0];
 const PRIOR: f64 = 1.0;
 /// Records that are told apart at most: of others nothing is known. Some 150 bytes each.
 const ITEMS_MAX: usize = 1_000_000;
-/// Records that have to have something of a kind before that kind decides alone.
+/// Records that have to have something of the stronger kinds before the weaker ones count for nothing.
 const ITEMS_ENOUGH: usize = 10;
 /// Rows between two looks at whether to stop.
 const LOOK_ROWS: usize = 1_024;
-/// The kinds that decide, the strongest first: conversions, clicks, views.
+/// The kinds, the strongest first: conversions, clicks, views.
 const CLASSES: usize = 3;
 
-/// The class of a kind, and its weight among those of the class.
+/// The class of a kind, and its weight.
 fn class_of(kind: Kind) -> (usize, f64) {
     match kind {
         Kind::Purchase => (0, 4.0),
         Kind::Conversion => (0, 3.0),
         Kind::Cart => (0, 2.0),
         Kind::Click => (1, 1.0),
-        Kind::View => (2, 1.0),
+        Kind::View => (2, 0.5),
     }
 }
 
@@ -139,22 +139,25 @@ impl Trends {
         }
         self.deeds = deeds;
     }
-    /// The strongest class that enough records have something of; where there is none, the one that most have something of.
-    fn class(&self) -> usize {
+    /// How many classes count: as few, of the strongest, as enough records have something of; all where there are none.
+    fn classes(&self) -> usize {
         let mut having = [0; CLASSES];
         for rates in self.items.values() {
-            having.iter_mut().zip(rates).for_each(|(having, rates)| *having += usize::from(rates[2] > 0.0));
+            let strongest = rates.iter().position(|rates| rates[2] > 0.0).unwrap_or(CLASSES);
+            having.iter_mut().skip(strongest).for_each(|having| *having += 1);
         }
-        let enough = having.iter().position(|having| *having >= ITEMS_ENOUGH);
-        let most = having.iter().max().and_then(|most| having.iter().position(|having| having == most));
-        enough.or(most).unwrap_or_default()
+        having.iter().position(|having| *having >= ITEMS_ENOUGH).map_or(CLASSES, |class| class + 1)
     }
     fn ranked(self) -> Candidates {
-        let class = self.class();
+        let classes = self.classes();
         let score = |[day, three, fortnight]: [f64; HALVES.len()]| {
             three * ((day + PRIOR) / (fortnight + PRIOR)).clamp(0.25, 4.0).sqrt()
         };
-        let items = self.items.into_iter().map(|(item, rates)| (score(rates[class]), item));
+        let all = |rates: Rates| {
+            let of_half = |half| rates[..classes].iter().map(|rates| rates[half]).sum();
+            score(std::array::from_fn(of_half))
+        };
+        let items = self.items.into_iter().map(|(item, rates)| (all(rates), item));
         let mut items: Vec<(f64, Text)> = items.filter(|(score, _)| *score > 0.0).collect();
         items.sort_unstable_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
         items.truncate(TRENDING_MAX);

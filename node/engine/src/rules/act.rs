@@ -13,7 +13,7 @@ use quorate_model::filter::AnyOf;
 use quorate_model::limits::FILTERS_MAX;
 use quorate_model::params::put_over;
 use quorate_model::results::RuleResults;
-use quorate_model::rule::AutomaticFilter;
+use quorate_model::rule::{AutomaticFilter, RuleParams};
 use quorate_model::{Atom, Filter, FilterAtom, ObjectId, Rule, SearchParams, Settings};
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
@@ -26,6 +26,8 @@ pub(super) const HIDDEN_MAX: usize = 1_000;
 
 /// Rules that are looked at in the time of adding up what one does.
 const ADDED_RULE: u32 = 64;
+/// Bytes of parameters that are read in the time of looking at a document, twice.
+const READ_BYTES: usize = 64;
 
 /// A request after the rules.
 #[derive(Debug)]
@@ -79,7 +81,9 @@ pub fn act<'a>(
     let mut kept = Kept { complete: true, ..Kept::default() };
     let mut adding = Clock::new(&limits.deadline);
     for found in &found {
-        if adding.spend(ADDED_RULE) {
+        let given = set.rules[found.rule as usize].consequence.params.as_ref();
+        let reading = given.map_or(0, |params| params.bytes_to_read() / READ_BYTES);
+        if adding.spend(ADDED_RULE + reading as u32) {
             kept.complete = false;
             break;
         }
@@ -93,10 +97,26 @@ pub fn act<'a>(
     ruled
 }
 
+/// Whether some rule gives a parameter that the answer tells when a rule does.
+#[derive(Clone, Copy, Default)]
+struct Gives {
+    content: bool,
+    fields: bool,
+    clicks: bool,
+}
+impl Gives {
+    fn add(&mut self, given: &SearchParams) {
+        self.content |= given.rendering_content.is_some();
+        self.fields |= given.response_fields.is_some();
+        self.clicks |= given.click_analytics.is_some();
+    }
+}
+
 /// The rules that apply and do not conflict, best first, and what they do together.
 #[derive(Default)]
 struct Kept<'a> {
     rules: Vec<&'a Rule>,
+    gives: Gives,
     complete: bool,
     rewrite: Rewrite,
     filter: Filter,
@@ -114,9 +134,10 @@ impl<'a> Kept<'a> {
         let consequence = &rule.consequence;
         let filter = automatic(asked, found, &consequence.automatic_facet_filters);
         let optional = automatic(asked, found, &consequence.automatic_optional_facet_filters);
-        let given = consequence.params.as_deref();
-        let given = given.map_or(0, |params| params.filter.len() + params.optional_filter.len());
-        let filters = self.filters + filter.len() + optional.len() + given;
+        let given = consequence.params.as_ref().map(RuleParams::read);
+        let given_filters =
+            given.as_ref().map_or(0, |params| params.filter.len() + params.optional_filter.len());
+        let filters = self.filters + filter.len() + optional.len() + given_filters;
         if filters > FILTERS_MAX {
             self.complete = false;
             return;
@@ -145,6 +166,9 @@ impl<'a> Kept<'a> {
             }
         }
         self.rules.push(rule);
+        if let Some(given) = given {
+            self.gives.add(&given);
+        }
     }
     /// The request with what the rules say: over request and settings, under what the key forces.
     fn params(
@@ -157,10 +181,12 @@ impl<'a> Kept<'a> {
         if params.rendering_content.is_none() {
             params.rendering_content.clone_from(&settings.params.rendering_content);
         }
-        for given in self.rules.iter().rev().filter_map(|rule| rule.consequence.params.as_deref()) {
+        // one after another, as all of them read may be large
+        for given in self.rules.iter().rev().filter_map(|rule| rule.consequence.params.as_ref()) {
+            let given = given.read();
             let restriction = given.restrict_searchable_attributes.as_deref().unwrap_or_default();
             let before = params.restrict_searchable_attributes.clone();
-            params = params.overridden_by(given);
+            params = params.overridden_by(&given);
             // the settings may have changed since the rule was saved: that is not the searcher's mistake
             if unsearchable(&settings.index, restriction).is_some() {
                 params.restrict_searchable_attributes = before;
@@ -179,12 +205,9 @@ impl<'a> Kept<'a> {
             group.object_ids.retain(|object_id| !self.hidden_ids.contains(object_id.as_str()));
         }
         let consequences = || self.rules.iter().map(|rule| &rule.consequence);
-        let given = || consequences().filter_map(|consequence| consequence.params.as_deref());
         let explains = params.explain.as_ref().is_some_and(|names| !names.is_empty());
         let shows_applied = explains || params.get_ranking_info == Some(true);
-        let content = given().any(|params| params.rendering_content.is_some());
-        let fields = given().any(|params| params.response_fields.is_some());
-        let clicks = given().any(|params| params.click_analytics.is_some());
+        let Gives { content, fields, clicks } = self.gives;
         let results = RuleResults {
             applied: match shows_applied {
                 true => self.rules.iter().map(|rule| rule.object_id.clone()).collect(),

@@ -1,5 +1,6 @@
 //! When do rules apply, which of them first, and what do they do? Tables of small cases (C§10).
 
+mod long;
 mod promoted;
 #[path = "../shard/mod.rs"]
 mod shard;

@@ -57,14 +57,16 @@ fn rate(all: &[Did], item: u8, kinds: &[EventKind], half: f64) -> f64 {
             };
             let of_day: Vec<&Did> = all.iter().filter(of_day).collect();
             let weight = of_day.iter().map(|did| match did.kind {
-                EventKind::Purchase => 4,
-                EventKind::Conversion => 3,
-                EventKind::AddToCart => 2,
-                EventKind::Click | EventKind::View => 1,
+                EventKind::Purchase => 4.0,
+                EventKind::Conversion => 3.0,
+                EventKind::AddToCart => 2.0,
+                EventKind::Click => 1.0,
+                EventKind::View => 0.5,
             });
-            if let (Some(weight), Some(hours)) = (weight.max(), of_day.iter().map(|did| did.hours_ago).min())
+            if let (Some(weight), Some(hours)) =
+                (weight.reduce(f64::max), of_day.iter().map(|did| did.hours_ago).min())
             {
-                sum += f64::from(weight) * 0.5f64.powf(hours as f64 / 24.0 / half);
+                sum += weight * 0.5f64.powf(hours as f64 / 24.0 / half);
             }
         }
     }
@@ -76,15 +78,15 @@ fn expected(all: &[Did]) -> BTreeMap<String, f64> {
         &[EventKind::Click],
         &[EventKind::View],
     ];
-    let items = |kinds: &[EventKind]| -> BTreeSet<u8> {
-        all.iter().filter(|did| kinds.contains(&did.kind)).map(|did| did.item).collect()
+    let items = |classes: &[&[EventKind]]| -> BTreeSet<u8> {
+        let is_of = |did: &&Did| classes.iter().any(|kinds| kinds.contains(&did.kind));
+        all.iter().filter(is_of).map(|did| did.item).collect()
     };
-    let enough = classes.iter().find(|kinds| items(kinds).len() >= 10);
-    // of several that are equally many the strongest
-    let most = classes.iter().rev().max_by_key(|kinds| items(kinds).len()).unwrap();
-    let kinds = enough.unwrap_or(most);
-    let scored = items(kinds).into_iter().map(|item| {
-        let [one, three, fourteen] = [1.0, 3.0, 14.0].map(|half| rate(all, item, kinds, half));
+    let classes =
+        (1..3).map(|most| &classes[..most]).find(|some| items(some).len() >= 10).unwrap_or(&classes);
+    let scored = items(classes).into_iter().map(|item| {
+        let [one, three, fourteen] = [1.0, 3.0, 14.0]
+            .map(|half| classes.iter().map(|kinds| rate(all, item, kinds, half)).sum::<f64>());
         let rising = ((one + 1.0) / (fourteen + 1.0)).clamp(0.25, 4.0);
         (format!("item{item:03}"), three * rising.sqrt())
     });
@@ -130,6 +132,20 @@ proptest! {
 
 fn did(user: u8, item: u8, kind: EventKind, hours_ago: u64) -> Did {
     Did { user, item, kind, hours_ago }
+}
+
+#[test]
+fn what_was_bought_stands_before_what_somebody_looked_at() {
+    let bought = (0..20).flat_map(|user| [1, 2].map(|item| did(user, item, EventKind::Purchase, 2)));
+    let seen = [5, 6, 7].map(|item| did(99, item, EventKind::View, 1));
+    let list = found(&bought.chain(seen).collect::<Vec<_>>()).list;
+    let order: Vec<&str> = list.iter().map(|(item, _)| item.as_str()).collect();
+    assert_eq!(order[..2], ["item001", "item002"], "{list:?}");
+    assert!(list[2].1 < 200, "{list:?}");
+    // views count for nothing when as many as ten are bought
+    let many =
+        (10..20).map(|item| did(1, item, EventKind::AddToCart, 1)).chain([did(2, 3, EventKind::View, 1)]);
+    assert!(found(&many.collect::<Vec<_>>()).list.iter().all(|(item, _)| item != "item003"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! How is the consequence of a rule read, and what are its limits (C§10.4, C§20)?
 
 use super::condition::parts;
-use super::{AutomaticFilter, Consequence, PatternPart, Promotion, QueryChange, QueryEdit};
+use super::{AutomaticFilter, Consequence, PatternPart, Promotion, QueryChange, QueryEdit, RuleParams};
 use crate::error::{Error, Result};
 use crate::ids::ObjectId;
 use crate::limits::{
@@ -101,7 +101,8 @@ fn within(path: &str, value: &Value, bytes_max: usize) -> Result<()> {
 }
 
 fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
-    consequence.params = search_params(members, &OWN_PARAMS)?.map(Box::new);
+    let given = search_params(members, &OWN_PARAMS)?;
+    consequence.params = given.map(|(params, members)| RuleParams::new(params, members));
     if let Some(value) = members.value("query") {
         consequence.query = Some(query(value, members.at("query"))?);
     }
@@ -110,8 +111,12 @@ fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
     Ok(())
 }
 
-/// The search parameters among the members of `params`, which are those that are not `own`; `None` when there are none.
-pub(super) fn search_params(members: &Members, own: &[&str]) -> Result<Option<SearchParams>> {
+/// The search parameters among the members of `params`, which are those that are not `own`, and these members; `None` when there
+/// are none.
+pub(super) fn search_params(
+    members: &Members,
+    own: &[&str],
+) -> Result<Option<(SearchParams, Map<String, Value>)>> {
     let mut search = Map::new();
     for (name, value) in members.given() {
         within(&members.at(name), value, RULE_PARAMETER_BYTES_MAX)?;
@@ -123,7 +128,7 @@ pub(super) fn search_params(members: &Members, own: &[&str]) -> Result<Option<Se
         error.message = format!("{} in {}", error.message, members.path());
         error
     })?;
-    Ok((!search.is_empty()).then_some(params))
+    Ok((!search.is_empty()).then_some((params, search)))
 }
 
 /// A replacement, edits, or the earlier form of removals (C§4.8).

@@ -2,15 +2,16 @@
 
 mod condition;
 mod consequence;
+mod params;
 mod parse;
 mod recommend;
 #[cfg(test)]
 mod tests;
 
+pub use params::RuleParams;
 pub use recommend::{RecommendCondition, RecommendConsequence, RecommendRule};
 
 use crate::ids::ObjectId;
-use crate::params::SearchParams;
 use serde_json::Value;
 
 /// One rule of an index.
@@ -131,9 +132,8 @@ pub struct Consequence {
     pub automatic_facet_filters: Vec<AutomaticFilter>,
     /// Same, for filters that only rank.
     pub automatic_optional_facet_filters: Vec<AutomaticFilter>,
-    /// The other search parameters of `params`, `renderingContent` among them; `None` when there are none. Few rules give
-    /// any, and they take about a kilobyte.
-    pub params: Option<Box<SearchParams>>,
+    /// The other search parameters of `params`, `renderingContent` among them; `None` when there are none.
+    pub params: Option<RuleParams>,
     /// Records with a fixed place.
     pub promote: Vec<Promotion>,
     /// Records that do not show.

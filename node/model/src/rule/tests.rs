@@ -25,6 +25,16 @@ fn consequence(value: Value) -> Consequence {
 }
 
 #[test]
+fn long_parameters_are_read_when_they_act() {
+    let filters = (0..300).map(|i| format!("n = {i}")).collect::<Vec<_>>().join(" OR ");
+    let params = json!({"filters": filters, "hitsPerPage": 3});
+    let found = consequence(json!({"params": params})).params.unwrap();
+    assert_eq!(found.bytes_to_read(), params.to_string().len());
+    let expected = crate::SearchParams::from_members(params.as_object().unwrap()).unwrap();
+    assert_eq!(found.read().into_owned(), expected);
+}
+
+#[test]
 fn c10_1_a_rule_keeps_its_document_and_fills_nothing_in() {
     let document = json!({"objectID": "r", "conditions": [{"alternatives": true, "anchoring": "contains", "pattern": "zorro"}],
         "consequence": {"params": {"ignorePlurals": "true"}, "filterPromotes": true,
@@ -38,7 +48,7 @@ fn c10_1_a_rule_keeps_its_document_and_fills_nothing_in() {
         rule.consequence.promote,
         [Promotion { object_ids: vec!["a".into(), "7".into()], position: 0 }]
     );
-    let params = rule.consequence.params.as_deref().unwrap();
+    let params = rule.consequence.params.as_ref().unwrap().read();
     assert_eq!(params.ignore_plurals, Some(crate::params::ForLanguages::Query));
     assert!(rule.consequence.filter_promotes && rule.enabled && rule.conditions[0].alternatives);
 
@@ -117,6 +127,8 @@ fn c10_4_consequences_are_typed() {
     );
     assert_eq!(found.automatic_optional_facet_filters, [filter("brand", 5, false, false)]);
     let params = found.params.unwrap();
+    assert_eq!(params.bytes_to_read(), 0);
+    let params = params.read();
     assert_eq!((params.filter.len(), params.hits_per_page), (2, Some(3)));
     assert_eq!(params.rendering_content.as_deref(), Some(&json!({"redirect": {"url": "u"}})));
     let found = consequence(
