@@ -405,6 +405,8 @@ pub static ROUTES: &[Route<Handler>] = &[
         .says("Shows what there is of events").gives::<body::EventsFound>(200),
     row(Post, "/admin/events", ADMIN, handler!(admin::events::bring)).is(Work::Operate).body(Events)
         .says("Takes events and searches of the past").takes::<body::EventHistory>().gives::<body::EventsTaken>(200),
+    row(Post, "/admin/events/forget", ADMIN, handler!(admin::events::forget)).is(Work::Operate)
+        .says("Forgets what a user did, whatever the token").takes::<body::ForgottenUser>().gives::<body::Message>(200),
     row(Get, "/admin/events/rows", ADMIN, handler!(admin::events::rows)).is(Work::Operate)
         .says("Hands out rows of events as a Parquet file").with(EVENT_ROWS).gives::<body::EventRows>(200),
     row(Get, "/admin/recommend", ADMIN, handler!(admin::models::list)).is(Work::Operate)

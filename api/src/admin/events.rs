@@ -1,5 +1,6 @@
 //! What do operators ask of events, take with them and bring from elsewhere?
 
+use super::told;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -8,8 +9,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use quorate_cluster::{AfterRow, EventReplica, EventsFound, EventsOfGroup, unix_ms};
 use quorate_model::analytics::Day;
 use quorate_model::event::{Refused, parse_history};
+use quorate_model::limits::QUERY_BYTES_MAX;
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, Result};
 use quorate_wire::schema::{EventsTaken, bytes};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 /// `GET /admin/events`: what there is of events, by group and node.
@@ -48,6 +51,22 @@ fn of_group(found: &EventsOfGroup) -> Value {
         shown
     });
     json!({"group": found.group.0, "days": days.collect::<Vec<_>>(), "nodes": replicas.collect::<Vec<_>>()})
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Forgotten {
+    user_token: Option<String>,
+}
+
+/// `POST /admin/events/forget`, `{"userToken": TOKEN}`: forgets what a user did, also of a token that searches alone may have (C§18.4).
+pub async fn forget(call: &Call<'_>) -> Result<Reply> {
+    let body: Forgotten = call.typed().await?;
+    let token = body.user_token.filter(|token| (1..=QUERY_BYTES_MAX).contains(&token.len()));
+    let expected = format!("text of 1 to {QUERY_BYTES_MAX} bytes");
+    let token = token.ok_or_else(|| Error::parameter("userToken", &expected))?;
+    call.service().forget_user(&token).await?;
+    Ok(told("what the user did until now counts for nothing; files and logs lose it within five minutes"))
 }
 
 /// `GET /admin/events/rows`: rows of a day in a group, as a Parquet file, and where the next ones begin.

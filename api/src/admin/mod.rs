@@ -105,7 +105,7 @@ fn force(call: &Call<'_>) -> Result<Force> {
     Ok(if call.query.flag("force", false)? { Force::Yes } else { Force::No })
 }
 
-fn told(message: &str) -> Reply {
+pub(super) fn told(message: &str) -> Reply {
     let mut body = Vec::with_capacity(128);
     let mut object = Object::open(&mut body);
     object.string("message", message);

@@ -3,6 +3,7 @@
 //! - `GET /admin/events`: admin
 //! - `POST /admin/events`: admin
 //! - `GET /admin/events/rows`: admin
+//! - `POST /admin/events/forget`: admin
 
 use super::*;
 use base64::Engine;
@@ -91,6 +92,37 @@ async fn rows_are_shown_and_handed_out_once() {
         (format!("group={group}&day=2026-02-20&after=x"), "Invalid value for \"after\" parameter"),
     ] {
         node.call(Method::GET, &format!("/admin/events/rows?{query}"), "").await.refused(400, expected);
+    }
+}
+
+#[actix_web::test]
+async fn an_operator_forgets_who_has_a_token_that_searches_alone_may_have() {
+    let node = Node::start().await;
+    let search = |user: &str| {
+        let time_ms = now_ms() - DAY_MS;
+        json!({"index": "shop", "userToken": user, "timestamp": time_ms, "query": "shoe", "hits": 1, "shown": ["a"]})
+    };
+    let searches = json!({"searches": [search("ann@example.org"), search("bob")]});
+    node.post("/admin/events", searches).await;
+    let found = node.found(1).await;
+    let of = |users: &[&str]| -> Vec<(String, String)> {
+        let rows =
+            users.iter().flat_map(|user| ["", "a"].map(|object| ((*user).to_owned(), object.to_owned())));
+        rows.collect()
+    };
+    while node.rows(&found, "").await != of(&["ann@example.org", "bob"]) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    node.call(Method::DELETE, "/1/usertokens/ann%40example.org", "")
+        .await
+        .refused(422, "userToken must have");
+    node.post("/admin/events/forget", json!({"userToken": "ann@example.org"})).await;
+    while node.rows(&found, "").await != of(&["bob"]) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    for wrong in [json!({}), json!({"userToken": ""}), json!({"userToken": "x".repeat(513)})] {
+        let answer = node.call(Method::POST, "/admin/events/forget", &wrong.to_string()).await;
+        answer.refused(400, "Invalid value for \"userToken\" parameter, expected text of 1 to 512 bytes");
     }
 }
 

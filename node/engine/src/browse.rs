@@ -1,7 +1,7 @@
 //! How are all records of a shard read page by page, and which values or ids does a filter select?
 
 use crate::bits;
-use crate::clock::Deadline;
+use crate::clock::{Clock, Deadline};
 use crate::configuration::Configuration;
 use crate::facet::Listing;
 use crate::facet::search::{Tags, matching_values};
@@ -12,15 +12,18 @@ use crate::matching::paths;
 use crate::query::plan::plan;
 use crate::query::words::{Words, words_of};
 use crate::query::{Plan, Word, strategy};
+use crate::ranking::distinct;
+use crate::ranking::relevant::RelevantSort;
 use crate::ranking::top::Entry;
 use crate::response::hits::{Rendered, Shown, render};
 use crate::response::record::Selection;
 use crate::rules;
-use crate::rules::promote::located;
+use crate::rules::act::Promoted;
+use crate::rules::promote::{Promotion, located};
 use crate::scratch::Scratch;
-use crate::search::{find, is_cut_by_typos, pairs, run};
+use crate::search::{faceting_after_distinct, find, grouping, is_cut_by_typos, members_of, pairs, run};
 use quorate_model::limits::HITS_PER_PAGE_MAX;
-use quorate_model::params::{ForLanguages, QueryType, TypoTolerance};
+use quorate_model::params::{ForLanguages, Forced, QueryType, TypoTolerance};
 use quorate_model::settings::Effective;
 use quorate_model::{Error, FacetHits, Filter, Result, SearchParams, SearchResults, Settings};
 use std::time::{Duration, Instant};
@@ -203,8 +206,17 @@ pub fn search_facet(
     strategy::apply(&mut params);
     let hidden = located(view, &effects.hidden);
     let words = words_of(&configuration.schema, &configuration.synonyms, &params, &params.query);
+    // counts are those of the facets of a search
+    let is_late = faceting_after_distinct(settings, &params, &[facet.to_owned()]);
+    let kept = grouping(settings, &params).filter(|_| is_late).map(|grouping| Kept {
+        grouping,
+        promoted: &effects.promoted,
+        forced: request.forced.as_deref(),
+        order: configuration.relevant_sort.as_deref(),
+    });
+    let deadline = limits.deadline.clone();
     let (matched, cut) =
-        matching_sets(view, settings, &params, words, hidden, limits.deadline.clone(), scratch)?;
+        matching_sets(view, settings, &params, words, hidden, kept.as_ref(), deadline, scratch)?;
     let typed = Effective {
         advanced_syntax: false,
         optional_words: vec![],
@@ -231,25 +243,46 @@ pub fn search_facet(
     )?;
     Ok(FacetHits { exhaustive: found.exhaustive && !cut, ..found })
 }
-/// The documents of each segment that the parameters select, and whether time ran out.
+/// What decides which of the matching documents distinct keeps, beside the parameters.
+struct Kept<'a> {
+    /// The attribute of distinct, and how many it keeps.
+    grouping: (&'a str, usize),
+    promoted: &'a [Promoted],
+    forced: Option<&'a Forced>,
+    /// The second order of a virtual replica.
+    order: Option<&'a RelevantSort>,
+}
+/// The documents of each segment that the parameters select, of which distinct has left those that are `kept`, and whether time
+/// ran out.
+#[allow(clippy::too_many_arguments)]
 fn matching_sets(
     view: &ShardView,
     settings: &Settings,
     params: &Effective,
     words: Words,
     hidden: Vec<(usize, u32)>,
+    kept: Option<&Kept<'_>>,
     deadline: Deadline,
     scratch: &mut Scratch,
 ) -> Result<(Vec<Vec<u64>>, bool)> {
-    let plan = plan(view, settings, params, words, deadline)?;
+    let plan = plan(view, settings, params, words, deadline.clone())?;
     // hits are counted as a search counts them, so that the values agree with its facets
-    let limit = if is_cut_by_typos(params) { usize::MAX } else { 0 };
+    let limit = if is_cut_by_typos(params) || kept.is_some() { usize::MAX } else { 0 };
     let mut plan = Plan { wants_set: true, limit, hidden, ..plan };
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
     let mut prepared = Prepared::new(view, settings, params, (&fixed, &fixed.geo), scratch);
-    let (found, _) = find(&mut plan, params, |plan| run(&mut prepared, plan, params, scratch));
-    Ok((found.matched, found.count_cut))
+    let (mut found, _) = find(&mut plan, params, |plan| run(&mut prepared, plan, params, scratch));
+    let Some(Kept { grouping: (attribute, most), promoted, forced, order }) = kept else {
+        return Ok((found.matched, found.count_cut));
+    };
+    let promotion = Promotion::new(view, settings, promoted, &prepared.contexts, *forced);
+    if let Some(order) = order {
+        order.apply(view, &plan.layout, params, &mut found.entries, &deadline);
+    }
+    let mut clock = Clock::new(&deadline);
+    let groups = distinct::groups(view, &promotion.before(&found.entries), attribute, *most, &mut clock);
+    Ok((members_of(view, &groups, &found.matched), found.count_cut || clock.rang()))
 }
 /// The ids of the records that filters and places select, in the order of the custom ranking of each segment.
 ///
@@ -269,7 +302,7 @@ pub fn matching_ids(view: &ShardView, settings: &Settings, request: &SearchParam
     let deadline = Deadline::from(Instant::now() + NO_DEADLINE);
     let mut scratch = Scratch::new();
     let nothing = Words::default();
-    let (matched, _) = matching_sets(view, settings, &params, nothing, vec![], deadline, &mut scratch)?;
+    let (matched, _) = matching_sets(view, settings, &params, nothing, vec![], None, deadline, &mut scratch)?;
     let mut ids = vec![];
     for (segment, set) in view.segments().iter().zip(&matched) {
         bits::each(set, |doc| {

@@ -6,12 +6,13 @@ mod recommend;
 
 pub use recommend::find_recommend_rules;
 
-use crate::analysis::{Analyzer, Schema, TokenOptions};
+use crate::analysis::{Analyzer, Schema, TokenOptions, as_written};
 use quorate_model::resource::ResourceQuery;
 use quorate_model::results::ResourceHits;
 use quorate_model::rule::{Condition, PatternPart, QueryChange};
 use quorate_model::{Error, Result, Rule, Synonym, SynonymKind};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Tags around matched words.
@@ -218,8 +219,8 @@ impl Words {
             let prefix = shown.char_indices().nth(asked.chars().count()).map_or(shown.len(), |(end, _)| end);
             marked.push(place.start..place.start + prefix);
         });
-        let matched: Vec<&String> =
-            self.words.iter().zip(&found).filter(|(_, found)| **found).map(|(word, _)| word).collect();
+        let matched = self.words.iter().zip(&found).filter(|(_, found)| **found);
+        let matched: Vec<Cow<'_, str>> = matched.map(|(word, _)| as_written(word)).collect();
         let level = match matched.len() {
             0 => "none",
             some if some == self.words.len() => "full",

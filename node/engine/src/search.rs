@@ -3,6 +3,7 @@
 //! Hot path: the budget is 100 µs of processor time at the median for a whole search with 20 rendered and highlighted hits
 //! on 64,000 long records. Of it, showing long attributes costs more than finding the hits.
 
+use crate::analysis::as_written;
 use crate::bits;
 use crate::clock::Clock;
 use crate::configuration::Configuration;
@@ -222,12 +223,12 @@ pub(crate) fn find(
         found = run(plan);
     }
     let marked = |(i, word): (usize, &Word)| match removed.contains(&i) {
-        true => format!("<em>{}</em>", word.text),
-        false => word.text.clone(),
+        true => format!("<em>{}</em>", as_written(&word.text)),
+        false => as_written(&word.text).into_owned(),
     };
     let text = (removed.len() + last.len() > 0 && found.count > 0).then(|| {
-        let beyond = plan.beyond.iter().flatten().map(|word| word.text.clone());
-        let last = last.iter().rev().map(|text| format!("<em>{text}</em>"));
+        let beyond = plan.beyond.iter().flatten().map(|word| as_written(&word.text).into_owned());
+        let last = last.iter().rev().map(|text| format!("<em>{}</em>", as_written(text)));
         let words = plan.words.iter().enumerate().map(marked).chain(beyond).chain(last);
         words.collect::<Vec<_>>().join(" ")
     });
@@ -299,7 +300,11 @@ fn listed(
     Listed { shown, nb_hits, groups: Some(groups) }
 }
 /// The matching documents that distinct leaves, one set for each segment.
-fn members_of(view: &ShardView, groups: &[distinct::Group], matched: &[Vec<u64>]) -> Vec<Vec<u64>> {
+pub(crate) fn members_of(
+    view: &ShardView,
+    groups: &[distinct::Group],
+    matched: &[Vec<u64>],
+) -> Vec<Vec<u64>> {
     let kept: Vec<Entry> = groups.iter().flat_map(|group| group.members.clone()).collect();
     let mut sets = sets_of(view, &kept);
     // promoted records may be members without matching
@@ -325,7 +330,7 @@ fn grouped_page(groups: &[distinct::Group], page: &Page, promotion: &Promotion) 
     shown
 }
 /// Whether some facet is counted over what distinct leaves (C§8.1).
-fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[String]) -> bool {
+pub(crate) fn faceting_after_distinct(settings: &Settings, params: &Effective, facets: &[String]) -> bool {
     all_after_distinct(params) || facets.iter().any(|path| is_after_distinct(settings, path))
 }
 fn is_after_distinct(settings: &Settings, path: &str) -> bool {

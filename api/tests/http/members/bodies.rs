@@ -234,6 +234,7 @@ fn installation() -> Vec<Call> {
             "/1/clusters/mapping/search",
             json!({"query": "j", "cluster": "main", "page": 0, "hitsPerPage": 3}),
         ),
+        texts(post("/admin/events/forget", json!({"userToken": "somebody"}))),
         texts(post("/admin/admin-key", json!({"adminKey": "too short"}))),
         texts(post("/admin/nodes/{node}/replace", json!({"with": "nobody"}))),
         texts(post("/admin/groups/{group}/leader", json!({"node": "nobody"}))),

@@ -75,6 +75,14 @@ pub struct EventRows {
     /// Where the next ones begin, for `after`; without it there are none.
     pub next: Option<String>,
 }
+/// Whose events and searches are forgotten.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[allow(missing_docs)]
+pub struct ForgottenUser {
+    /// A text of 1 to 512 bytes, as searches take it.
+    pub user_token: String,
+}
 /// Events and searches of the past.
 #[derive(ToSchema)]
 #[allow(missing_docs)]

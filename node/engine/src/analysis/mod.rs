@@ -10,5 +10,5 @@ mod words;
 pub use attributes::AttributeOptions;
 pub use schema::Schema;
 pub use tokenise::{Analyzer, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions};
-pub use walk::{PLACEHOLDER_START, placeholder_end};
+pub use walk::{PLACEHOLDER_START, as_written, placeholder_end};
 pub use words::{normalised, push_words};

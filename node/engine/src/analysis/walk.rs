@@ -7,6 +7,8 @@ use super::tokenise::{Rules, TOKEN_CHARS_MAX, Token, TokenKind, TokenOptions, ca
 use crate::text::{
     Class, after_marks, class, continues, picture_end, push_folded, push_fraction, push_picture,
 };
+use std::borrow::Cow;
+use unicode_normalization::UnicodeNormalization;
 
 /// A stretch of a chain between two places where it may be cut.
 #[derive(Clone, Copy, Default)]
@@ -34,6 +36,14 @@ enum Cut {
 
 /// How the term of a placeholder starts: further from any word than typos reach.
 pub const PLACEHOLDER_START: &str = "<<<";
+/// A term as people write it: syllables are searched by their letters, and a placeholder has one bracket.
+pub fn as_written(term: &str) -> Cow<'_, str> {
+    match term.strip_prefix(PLACEHOLDER_START) {
+        Some(rest) => Cow::Owned(format!("<{rest}").nfc().collect()),
+        None if term.is_ascii() => Cow::Borrowed(term),
+        None => Cow::Owned(term.nfc().collect()),
+    }
+}
 /// Where a placeholder like `<street>` ends that starts at `at` (C§11): a name in brackets that stands alone, so neither a
 /// tag around a word nor a parameter of a type.
 pub fn placeholder_end(text: &str, at: usize) -> Option<usize> {

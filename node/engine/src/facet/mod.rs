@@ -337,15 +337,21 @@ fn common_count(docs: FacetDocs<'_>, set: &[u64]) -> u64 {
     }
 }
 /// Statistics over every number of the matching records; `None` when there is none. Nothing of it counts once the clock has rung.
+///
+/// The order of the records makes no difference to a sum that is not enormous: what each addition cuts off is added at the end
+/// (Neumaier, 1974).
 pub fn stats(segments: &[Matched<'_>], path: &str, clock: &mut Clock) -> Option<FacetStats> {
-    let (mut min, mut max, mut sum, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0.0, 0u64);
+    let (mut min, mut max, mut count) = (f64::INFINITY, f64::NEG_INFINITY, 0u64);
+    let (mut sum, mut cut_off) = (0.0f64, 0.0f64);
     for matched in segments {
         let Some(column) = matched.segment.numeric(path) else { continue };
         let add = |doc| {
             for &x in column.values_of(doc) {
                 min = min.min(x);
                 max = max.max(x);
-                sum += x;
+                let next = sum + x;
+                cut_off += if sum.abs() >= x.abs() { (sum - next) + x } else { (x - next) + sum };
+                sum = next;
                 count += 1;
             }
         };
@@ -358,7 +364,8 @@ pub fn stats(segments: &[Matched<'_>], path: &str, clock: &mut Clock) -> Option<
         }
     }
     // a sum beyond all numbers is the largest of them, as that of an increment
-    let sum = f64::clamp(sum, f64::MIN, f64::MAX);
+    let exact = sum + cut_off;
+    let sum = f64::clamp(if exact.is_finite() { exact } else { sum }, f64::MIN, f64::MAX);
     (count > 0).then(|| FacetStats { min, max, avg: (sum / count as f64).clamp(min, max), sum })
 }
 

@@ -3,7 +3,7 @@
 use super::alternatives::{Alternative, Reason};
 use super::plan::Plan;
 use super::words::{OtherReason, Word};
-use crate::analysis::PLACEHOLDER_START;
+use crate::analysis::as_written;
 use crate::index::ShardView;
 use crate::term_matches::TermMatches;
 use quorate_model::results::ExplainedAlternative;
@@ -35,7 +35,7 @@ pub fn alternatives(
     let mut all = vec![];
     for word in plan.words.iter().chain(plan.beyond.iter().flatten()) {
         let types = if word.optional { vec!["original", "optional"] } else { vec!["original"] };
-        all.push(one(types, vec![word.text.clone()], 0, word.place, 1));
+        all.push(one(types, vec![as_written(&word.text).into_owned()], 0, word.place, 1));
     }
     for word in &plan.words {
         for other in &word.others {
@@ -44,13 +44,13 @@ pub fn alternatives(
                 OtherReason::Synonym => "synonym",
                 OtherReason::Correction => "altCorrection",
             };
-            let text = other.text.replace(PLACEHOLDER_START, "<");
+            let text = as_written(&other.text).into_owned();
             all.push(one(vec![reason], vec![text], other.typos.into(), word.place, 1));
         }
     }
     for (at, word) in plan.words.iter().enumerate().filter(|_| sees_all) {
         for (term, typos) in misspelt(view, word, at, found) {
-            all.push(one(vec!["typo"], vec![term], typos, word.place, 1));
+            all.push(one(vec!["typo"], vec![as_written(&term).into_owned()], typos, word.place, 1));
         }
     }
     for Alternative { reason, from, to, words, typos, .. } in &plan.alternatives {
@@ -64,7 +64,7 @@ pub fn alternatives(
         all.push(one(vec![reason], texts(words), *typos, first, last + 1 - first));
     }
     for word in &plan.stop_words {
-        all.push(one(vec!["stopWord"], vec![word.text.clone()], 0, word.place, 1));
+        all.push(one(vec!["stopWord"], vec![as_written(&word.text).into_owned()], 0, word.place, 1));
     }
     let mut excluded = 0;
     for phrase in &plan.excluded {
@@ -109,5 +109,5 @@ fn misspelt(view: &ShardView, word: &Word, at: usize, found: &[Vec<Vec<TermMatch
 }
 /// Words as people write them.
 pub fn texts<'a>(words: impl IntoIterator<Item = &'a Word>) -> Vec<String> {
-    words.into_iter().map(|word| word.text.replace(PLACEHOLDER_START, "<")).collect()
+    words.into_iter().map(|word| as_written(&word.text).into_owned()).collect()
 }

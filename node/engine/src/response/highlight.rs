@@ -8,12 +8,11 @@ use super::matches::Synonyms;
 use super::paths::{Part, descend, part_of};
 use super::record::Selection;
 use super::snippet;
-use crate::analysis::{Analyzer, AttributeOptions, TokenOptions};
+use crate::analysis::{Analyzer, AttributeOptions, TokenOptions, as_written};
 use crate::query::plan::covers;
 use crate::query::{Plan, Word};
 use quorate_model::Settings;
 use quorate_model::settings::Effective;
-use unicode_normalization::UnicodeNormalization;
 
 /// Words of a snippet when the request names no number.
 const SNIPPET_WORDS: usize = 10;
@@ -320,12 +319,7 @@ impl<'a> Highlighter<'a> {
                 out.push(b',');
             }
             separator = true;
-            if word.text.is_ascii() {
-                json::string(&word.text, out);
-            } else {
-                // syllables are searched by their letters, and shown whole
-                json::string(&word.text.nfc().collect::<String>(), out);
-            }
+            json::string(&as_written(&word.text), out);
         }
     }
 }

@@ -284,7 +284,8 @@ fn settings(chance: &mut Chance, words: &[String]) -> Map<String, Value> {
     ];
     set("searchableAttributes", json!(chance.pick(&searchable)));
     let price = if chance.once_in(4) { "afterDistinct(price)" } else { "price" };
-    set("attributesForFaceting", json!(["searchable(brand)", price, "filterOnly(list)"]));
+    let brand = if chance.once_in(4) { "afterDistinct(searchable(brand))" } else { "searchable(brand)" };
+    set("attributesForFaceting", json!([brand, price, "filterOnly(list)"]));
     if chance.once_in(6) {
         set("paginationLimitedTo", json!(1 + chance.below(8)));
     }

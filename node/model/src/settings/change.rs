@@ -111,6 +111,13 @@ impl Settings {
             let expected = format!("at most {FACET_ATTRIBUTES_MAX} attributes");
             return Err(Error::parameter("attributesForFaceting", &expected));
         }
+        if let Some(facet) =
+            scratch.index.attributes_for_faceting.iter().find(|it| it.searchable && it.filter_only)
+        {
+            let path = shortened(&facet.path);
+            let expected = format!("either searchable({path}) or filterOnly({path}), not both");
+            return Err(Error::parameter("attributesForFaceting", &expected));
+        }
         Ok(changes)
     }
 

@@ -304,6 +304,17 @@ fn more_attributes_for_faceting_than_there_may_be_are_refused_to_callers_and_kep
 }
 
 #[test]
+fn an_attribute_is_not_searchable_in_one_entry_and_filter_only_in_another() {
+    let both = json!({"attributesForFaceting": ["searchable(a)", "b", "filterOnly(a)"]});
+    let text = Settings::parse_body(both.to_string().as_bytes()).unwrap_err().message;
+    assert!(text.ends_with("expected either searchable(a) or filterOnly(a), not both"), "{text}");
+    // as programs before this one stored them
+    Settings::from_document(&object(both)).unwrap();
+    let several = json!({"attributesForFaceting": ["a", "searchable(a)", "afterDistinct(a)"]});
+    Settings::parse_body(several.to_string().as_bytes()).unwrap();
+}
+
+#[test]
 fn language_settings_are_typed() {
     let settings = set(json!({
         "indexLanguages": ["de", "ja"], "decompoundedAttributes": {"de": ["name"], "nl": []}
