@@ -106,9 +106,7 @@ async fn an_operator_forgets_who_has_a_token_that_searches_alone_may_have() {
     node.post("/admin/events", searches).await;
     let found = node.found(1).await;
     let of = |users: &[&str]| -> Vec<(String, String)> {
-        let rows =
-            users.iter().flat_map(|user| ["", "a"].map(|object| ((*user).to_owned(), object.to_owned())));
-        rows.collect()
+        users.iter().map(|user| ((*user).to_owned(), String::new())).collect()
     };
     while node.rows(&found, "").await != of(&["ann@example.org", "bob"]) {
         tokio::time::sleep(Duration::from_millis(10)).await;
