@@ -13,7 +13,7 @@ use quorate_model::filter::AnyOf;
 use quorate_model::limits::FILTERS_MAX;
 use quorate_model::params::put_over;
 use quorate_model::results::RuleResults;
-use quorate_model::rule::{AutomaticFilter, RuleParams};
+use quorate_model::rule::AutomaticFilter;
 use quorate_model::{Atom, Filter, FilterAtom, ObjectId, Rule, SearchParams, Settings};
 use rustc_hash::FxHashSet;
 use serde_json::{Map, Value};
@@ -134,7 +134,7 @@ impl<'a> Kept<'a> {
         let consequence = &rule.consequence;
         let filter = automatic(asked, found, &consequence.automatic_facet_filters);
         let optional = automatic(asked, found, &consequence.automatic_optional_facet_filters);
-        let given = consequence.params.as_ref().map(RuleParams::read);
+        let given = consequence.params.as_ref().map(|params| params.read(&rule.document));
         let given_filters =
             given.as_ref().map_or(0, |params| params.filter.len() + params.optional_filter.len());
         let filters = self.filters + filter.len() + optional.len() + given_filters;
@@ -182,8 +182,9 @@ impl<'a> Kept<'a> {
             params.rendering_content.clone_from(&settings.params.rendering_content);
         }
         // one after another, as all of them read may be large
-        for given in self.rules.iter().rev().filter_map(|rule| rule.consequence.params.as_ref()) {
-            let given = given.read();
+        for rule in self.rules.iter().rev() {
+            let Some(given) = &rule.consequence.params else { continue };
+            let given = given.read(&rule.document);
             let restriction = given.restrict_searchable_attributes.as_deref().unwrap_or_default();
             let before = params.restrict_searchable_attributes.clone();
             params = params.overridden_by(&given);

@@ -284,7 +284,7 @@ fn what_older_programs_took_is_read_from_logs_and_folders() {
         assert!(refused.message.contains("analyticsTags"), "{refused}");
         let rule = Rule::from_document(document.as_bytes()).unwrap();
         assert_eq!(*rule.document, *document, "it is kept as it was given");
-        assert_eq!(rule.consequence.params.unwrap().read().hits_per_page, Some(3));
+        assert_eq!(rule.consequence.params.unwrap().read(&rule.document).hits_per_page, Some(3));
     }
     let steps: Vec<Value> = (1..=30).rev().map(|n| json!({"from": n * 100, "value": 10 * n})).collect();
     let document =
@@ -294,7 +294,7 @@ fn what_older_programs_took_is_read_from_logs_and_folders() {
     assert!(refused.message.contains("aroundPrecision"), "{refused}");
     let rule = Rule::from_document(document.as_bytes()).unwrap();
     assert_eq!(*rule.document, *document, "it is kept as it was given");
-    let precision = rule.consequence.params.unwrap().read().around_precision.clone().unwrap();
+    let precision = rule.consequence.params.unwrap().read(&rule.document).around_precision.clone().unwrap();
     assert_eq!(
         (precision.len(), precision[1], precision[20]),
         (21, (100, 10), (2_000, 200)),

@@ -18,7 +18,7 @@ const MEMBERS: &[&str] = &["params", "promote", "hide", "filterPromotes", "userD
 /// Members of `params` that are filters made of facet values.
 pub(super) const OWN_AUTOMATIC: [&str; 2] = ["automaticFacetFilters", "automaticOptionalFacetFilters"];
 /// Members of `params` that are not search parameters.
-const OWN_PARAMS: [&str; 3] = ["query", OWN_AUTOMATIC[0], OWN_AUTOMATIC[1]];
+pub(super) const OWN_PARAMS: [&str; 3] = ["query", OWN_AUTOMATIC[0], OWN_AUTOMATIC[1]];
 
 /// How many records a rule may name.
 #[derive(Clone, Copy)]
@@ -101,8 +101,8 @@ fn within(path: &str, value: &Value, bytes_max: usize) -> Result<()> {
 }
 
 fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
-    let given = search_params(members, &OWN_PARAMS)?;
-    consequence.params = given.map(|(params, members)| RuleParams::new(params, members));
+    let bytes = members.given().map(|(name, value)| name.len() + bytes_of(value)).sum();
+    consequence.params = search_params(members, &OWN_PARAMS)?.map(|params| RuleParams::new(params, bytes));
     if let Some(value) = members.value("query") {
         consequence.query = Some(query(value, members.at("query"))?);
     }
@@ -111,12 +111,8 @@ fn params(consequence: &mut Consequence, members: &Members) -> Result<()> {
     Ok(())
 }
 
-/// The search parameters among the members of `params`, which are those that are not `own`, and these members; `None` when there
-/// are none.
-pub(super) fn search_params(
-    members: &Members,
-    own: &[&str],
-) -> Result<Option<(SearchParams, Map<String, Value>)>> {
+/// The search parameters among the members of `params`, which are those that are not `own`; `None` when there are none.
+pub(super) fn search_params(members: &Members, own: &[&str]) -> Result<Option<SearchParams>> {
     let mut search = Map::new();
     for (name, value) in members.given() {
         within(&members.at(name), value, RULE_PARAMETER_BYTES_MAX)?;
@@ -128,7 +124,7 @@ pub(super) fn search_params(
         error.message = format!("{} in {}", error.message, members.path());
         error
     })?;
-    Ok((!search.is_empty()).then_some((params, search)))
+    Ok((!search.is_empty()).then_some(params))
 }
 
 /// A replacement, edits, or the earlier form of removals (C§4.8).

@@ -163,7 +163,7 @@ fn consequence(value: &Value) -> Result<RecommendConsequence> {
             ["filters", "facetFilters", "numericFilters", "tagFilters", "optionalFilters"];
         let own = consequence::OWN_AUTOMATIC;
         params.only(&[&FILTERING[..], &own[..]].concat())?;
-        if let Some((search, _)) = consequence::search_params(&params, &own)? {
+        if let Some(search) = consequence::search_params(&params, &own)? {
             (consequence.filter, consequence.optional_filter) = (search.filter, search.optional_filter);
         }
         let [facets, optional_facets] = own;

@@ -28,10 +28,26 @@ fn consequence(value: Value) -> Consequence {
 fn long_parameters_are_read_when_they_act() {
     let filters = (0..300).map(|i| format!("n = {i}")).collect::<Vec<_>>().join(" OR ");
     let params = json!({"filters": filters, "hitsPerPage": 3});
-    let found = consequence(json!({"params": params})).params.unwrap();
-    assert_eq!(found.bytes_to_read(), params.to_string().len());
     let expected = crate::SearchParams::from_members(params.as_object().unwrap()).unwrap();
-    assert_eq!(found.read().into_owned(), expected);
+    let mut given = params;
+    given
+        .as_object_mut()
+        .unwrap()
+        .extend([("query".to_owned(), json!("lamp")), ("page".to_owned(), Value::Null)]);
+    let rule = read(json!({"consequence": {"hide": [{"objectID": "a"}], "params": given}}));
+    let kept = rule.consequence.params.as_ref().unwrap();
+    assert!(kept.bytes_to_read() > 2_000, "{kept:?}");
+    assert_eq!(kept.read(&rule.document).into_owned(), expected);
+    // what callers may not give any more is shortened, as in a rule that is short
+    let tags = json!(["x".repeat(2_000), "short"]);
+    let document =
+        json!({"objectID": "r", "consequence": {"params": {"filters": filters, "analyticsTags": tags}}})
+            .to_string();
+    let rule = Rule::from_document(document.as_bytes()).unwrap();
+    let kept = rule.consequence.params.as_ref().unwrap();
+    assert!(kept.bytes_to_read() > 2_000, "{kept:?}");
+    let tags = kept.read(&rule.document).other["analyticsTags"].clone();
+    assert!(tags[0].as_str().unwrap().len() < 200 && tags[1] == "short", "{tags}");
 }
 
 #[test]
@@ -48,7 +64,7 @@ fn c10_1_a_rule_keeps_its_document_and_fills_nothing_in() {
         rule.consequence.promote,
         [Promotion { object_ids: vec!["a".into(), "7".into()], position: 0 }]
     );
-    let params = rule.consequence.params.as_ref().unwrap().read();
+    let params = rule.consequence.params.as_ref().unwrap().read(&rule.document);
     assert_eq!(params.ignore_plurals, Some(crate::params::ForLanguages::Query));
     assert!(rule.consequence.filter_promotes && rule.enabled && rule.conditions[0].alternatives);
 
@@ -128,7 +144,7 @@ fn c10_4_consequences_are_typed() {
     assert_eq!(found.automatic_optional_facet_filters, [filter("brand", 5, false, false)]);
     let params = found.params.unwrap();
     assert_eq!(params.bytes_to_read(), 0);
-    let params = params.read();
+    let params = params.read("");
     assert_eq!((params.filter.len(), params.hits_per_page), (2, Some(3)));
     assert_eq!(params.rendering_content.as_deref(), Some(&json!({"redirect": {"url": "u"}})));
     let found = consequence(
