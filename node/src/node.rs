@@ -112,6 +112,7 @@ impl Node {
             pins: Mutex::default(),
             lacking: Mutex::default(),
             gone: Mutex::default(),
+            removal: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
             opened: AtomicU64::new(0),
@@ -353,6 +354,7 @@ impl Node {
     /// brings back what was removed and not synced yet. Returns whether there was anything.
     pub fn remove_dead(&self, incarnation: Incarnation) -> Result<bool> {
         let (shared, folder) = (&self.shared, self.shared.layout.index(incarnation));
+        let _none_comes = shared.removal.lock();
         if shared.index(incarnation).is_some() {
             return Ok(false);
         }

@@ -46,6 +46,9 @@ pub(crate) struct Shared {
     pub(crate) lacking: Mutex<BTreeSet<GroupId>>,
     /// Indices whose files are gone, of the groups that have some.
     pub(crate) gone: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
+    /// Held while the folder of an index that is not here is removed, so that none comes meanwhile and finds half of it: an entry that
+    /// is replayed may bring an index back for a moment.
+    pub(crate) removal: Mutex<()>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,
     /// Views that were opened.
@@ -64,6 +67,7 @@ impl Shared {
     }
     pub(crate) fn insert(&self, state: Arc<IndexState>) {
         self.touch(&state);
+        let _no_removal = self.removal.lock();
         self.indices.write().insert(state);
     }
     pub(crate) fn remove(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {

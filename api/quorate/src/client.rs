@@ -239,9 +239,17 @@ fn check_owner(_: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Whether the node of a folder is gone without having said so: its process holds the lock as long as it lives. Whoever listens at
+/// the address now is somebody else.
+fn is_left(data_dir: &Path) -> bool {
+    std::fs::File::open(data_dir.join("lock")).is_ok_and(|lock| lock.try_lock_shared().is_ok())
+}
+
 fn local_address(data_dir: &Path) -> Result<Option<String>> {
     let path = data_dir.join(ADDRESS_FILE);
-    match path.exists() {
+    // whoever may not look into the folder is not told that no node serves there
+    let is_there = path.try_exists().with_context(|| format!("cannot look at {}", path.display()))?;
+    match is_there && !is_left(data_dir) {
         true => {
             check_owner(&path)?;
             Ok(Some(read_small(&path)?.trim().to_owned()))

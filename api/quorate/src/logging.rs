@@ -1,8 +1,8 @@
 //! Where do log lines go? To standard error, as text or JSON, filtered by the option `log-level`.
 
 use crate::config::Values;
+use crate::output;
 use anyhow::{Context, Result, bail};
-use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
 /// What libraries say about their own start is no news, and what is not HTTP is answered 400, which is no error of the
@@ -28,7 +28,8 @@ impl Log {
                 Log(Box::new(move |filter| Ok(handle.reload(filter)?)))
             }
             _ => {
-                let lines = lines.with_ansi(std::io::stderr().is_terminal()).with_filter_reloading();
+                let lines =
+                    lines.with_ansi(output::takes_colours(&std::io::stderr())).with_filter_reloading();
                 let handle = lines.reload_handle();
                 lines.init();
                 Log(Box::new(move |filter| Ok(handle.reload(filter)?)))

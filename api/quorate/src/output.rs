@@ -1,22 +1,32 @@
 //! What becomes of a command whose output nobody reads any more, as with `quorate keys list | head -1`?
 
-use std::panic::PanicHookInfo;
+use std::io::{IsTerminal, Write as _};
 
 /// What a shell is told of a program that ended by the signal for this.
 const ENDED_BY_PIPE: i32 = 128 + 13;
 
-/// Has the process end without a word when its output has been closed, as programs do. `print!` panics then.
+/// How `print!` says that it cannot, in a panic.
+const FAILED: &str = "failed printing to stdout";
+
+/// Has the process end without a word when its output has been closed, as programs do, and with one when it cannot be written.
 pub fn end_with_its_reader() {
     let before = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
-        if is_closed_output(info) {
-            std::process::exit(ENDED_BY_PIPE);
+        match info.payload_as_str().unwrap_or_default().strip_prefix(FAILED) {
+            Some(why) if why.contains("Broken pipe") => std::process::exit(ENDED_BY_PIPE),
+            Some(why) => {
+                // standard error may be the same full disk
+                let _ = writeln!(std::io::stderr(), "error: cannot write the output{why}");
+                std::process::exit(1);
+            }
+            None => {}
         }
         before(info);
     }));
 }
 
-fn is_closed_output(info: &PanicHookInfo<'_>) -> bool {
-    let text = info.payload_as_str().unwrap_or_default();
-    text.starts_with("failed printing to stdout") && text.contains("Broken pipe")
+/// Whether a stream takes colours: it is a terminal that knows them, and nobody has said otherwise (<https://no-color.org>).
+pub fn takes_colours(stream: &impl IsTerminal) -> bool {
+    let is_said = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    stream.is_terminal() && !is_said && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }

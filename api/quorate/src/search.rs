@@ -2,11 +2,11 @@
 
 use crate::client::{Client, Credentials, Encoding, segment};
 use crate::config::Values;
+use crate::output;
 use anyhow::Result;
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde_json::{Map, Value, json};
 use std::fmt::Write as _;
-use std::io::IsTerminal;
 use std::process::ExitCode;
 
 /// Marks around matches in the answer; control characters do not occur in text that people read.
@@ -102,7 +102,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
         // numbers as they are written
         println!("{text}");
     } else {
-        let marks = if std::io::stdout().is_terminal() { Marks::Terminal } else { Marks::None };
+        let marks = if output::takes_colours(&std::io::stdout()) { Marks::Terminal } else { Marks::None };
         print!("{}", render(&answer, marks));
     }
     Ok(ExitCode::SUCCESS)

@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use uuid::Uuid;
 
 /// A data folder that this process, and no other, uses. Dropping it lets the next one in.
@@ -151,15 +152,26 @@ impl DataFolder {
     }
 }
 
+/// How often the lock is tried, and the pause between.
+const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
 fn lock(layout: &Layout) -> Result<File> {
     let path = layout.lock();
     let file = File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|e| StoreError::io("open", &path, e))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::InUse { path: layout.root().to_path_buf() }),
-        Err(TryLockError::Error(e)) => Err(StoreError::io("lock", &path, e)),
+    for attempt in 1.. {
+        match file.try_lock() {
+            Ok(()) => break,
+            // a command looks for a moment whether somebody has it
+            Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
+            Err(TryLockError::WouldBlock) => {
+                return Err(StoreError::InUse { path: layout.root().to_path_buf() });
+            }
+            Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, e)),
+        }
     }
+    Ok(file)
 }
 
 fn read_or_make_node_id(layout: &Layout, files: &dyn Files) -> Result<Uuid> {

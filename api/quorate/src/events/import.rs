@@ -134,7 +134,7 @@ impl Import<'_> {
         patiently(|| self.client.post("/admin/events", &bytes, encoding))
             .with_context(|| format!("{first} to {last}"))?;
         self.done.records += rows;
-        self.state.save(&self.done)?;
+        self.state.save(&self.done);
         if self.shown.elapsed() >= PROGRESS && std::io::stderr().is_terminal() {
             self.shown = Instant::now();
             eprintln!("{}: {} rows so far", self.path.display(), self.done.records);

@@ -147,7 +147,8 @@ fn reason(error: &serde_json::Error) -> String {
 fn id_text(raw: &RawValue, field: &str, line: u64) -> Result<String> {
     match serde_json::from_str(raw.get()) {
         Ok(Value::String(id)) if !id.is_empty() => Ok(id),
-        Ok(Value::Number(id)) => Ok(id.to_string()),
+        // as it is written: ids that differ by digits a number cannot hold are two
+        Ok(Value::Number(_)) => Ok(raw.get().to_owned()),
         _ => bail!("line {line}: `{field}` is no id: expected a text that is not empty, or a number"),
     }
 }

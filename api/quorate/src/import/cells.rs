@@ -41,6 +41,13 @@ pub fn cell_value(name: &str, cell: &str) -> Option<Value> {
         _ => Value::String(cell.to_owned()),
     })
 }
+/// The value of a cell that is an id: the text, unless its number is written just so.
+pub fn id_value(value: Value, cell: &str) -> Value {
+    match &value {
+        Value::Number(number) if number.to_string() == cell => value,
+        _ => Value::String(cell.to_owned()),
+    }
+}
 /// Whether a number says all that its text does: article numbers and the like have more digits than fit.
 fn is_kept(number: &Number, text: &str) -> bool {
     let shown = number.as_f64().map(|number| format!("{number:e}"));

@@ -3,6 +3,7 @@
 mod batch;
 mod cells;
 mod progress;
+mod rows;
 pub mod source;
 mod spooled;
 pub mod state;
@@ -52,7 +53,7 @@ pub fn command() -> Command {
                 .value_parser(["jsonl", "json", "csv"])
                 .help("Form of the file; by default its name and first byte tell"),
         )
-        .arg(Arg::new("id-field").long("id-field").value_name("NAME").help("Member that becomes the objectID"))
+        .arg(Arg::new("id-field").long("id-field").value_name("NAME").help("Member that becomes the objectID, as it is written"))
         .arg(
             Arg::new("batch")
                 .long("batch")
@@ -98,10 +99,12 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     if skip > 0 {
         eprintln!("going on after {skip} records that were sent before (--restart starts again)");
     }
-    let source = Source::open(file, form).map_err(|error| match error.to_string() == UNTOLD {
-        true => error.context("say --format jsonl, json or csv"),
-        false => error,
-    })?;
+    let source = Source::open(file, form).map(|source| source.with_ids(shape.id_field.as_deref())).map_err(
+        |error| match error.to_string() == UNTOLD {
+            true => error.context("say --format jsonl, json or csv"),
+            false => error,
+        },
+    )?;
     let progress = Progress::new(identity.bytes(), start.as_ref());
     let mut import = Import {
         client: &client,
@@ -181,7 +184,7 @@ impl Import<'_> {
             self.done.task_id = task_id;
             let ids = answer.get("objectIDs").and_then(Value::as_array);
             self.done.last_id = ids.and_then(|ids| ids.last()?.as_str().map(str::to_owned));
-            self.state.save(&self.done)?;
+            self.state.save(&self.done);
             self.progress.reached(&self.done);
         }
         Ok(())

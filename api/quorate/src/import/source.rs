@@ -1,6 +1,7 @@
 //! What are the records of a file? JSON lines, a JSON array or CSV, read as a stream with the line of each record.
 
-use super::cells::{self, cell_text, cell_value};
+use super::cells::{self, cell_text, cell_value, id_value};
+use super::rows::{ROW_BYTES_MAX, Rows};
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Bytes of one record in a file; more means that the file is not what it seems.
-const RECORD_BYTES_MAX: usize = 64 << 20;
-const BUFFER_BYTES: usize = 1 << 20;
+pub const RECORD_BYTES_MAX: usize = 64 << 20;
+/// Bytes of a file that are read at a time.
+pub const BUFFER_BYTES: usize = 1 << 20;
 /// What a gzip file begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
@@ -48,14 +50,16 @@ pub struct Source {
 enum Reader {
     Lines { input: Input, line: u64 },
     Array { input: Input, line: u64, state: ArrayState },
-    Csv(Csv),
+    Csv(Box<Csv>),
 }
 
 struct Csv {
-    rows: csv::Reader<Bounded>,
+    rows: csv::Reader<Rows<Input>>,
     names: Vec<String>,
     left: Arc<AtomicU64>,
     cell: Cell,
+    /// The column whose cells are ids.
+    id: Option<usize>,
     /// By how many lines the reader of rows is behind: where lines end with two characters it takes the second one for the next row's.
     behind: u64,
 }
@@ -94,6 +98,14 @@ impl Source {
         Ok(Source { kind: Reader::new(input, form)?, read_bytes })
     }
 
+    /// The same, with the member that is the id of records: of a column its cells are kept as they are written.
+    pub fn with_ids(mut self, name: Option<&str>) -> Source {
+        if let Reader::Csv(csv) = &mut self.kind {
+            csv.id = csv.names.iter().position(|column| Some(column.as_str()) == name);
+        }
+        self
+    }
+
     /// The next record, `None` at the end. Errors name the line; the file cannot be read on after one.
     pub fn next_record(&mut self) -> Result<Option<Found>> {
         match &mut self.kind {
@@ -120,7 +132,7 @@ impl Reader {
                     Some(end) if start[..end].ends_with(b"\r") => 1,
                     _ => 0,
                 };
-                let input = Bounded { input, left: left.clone() };
+                let input = Rows::new(input, left.clone());
                 let mut rows = csv::ReaderBuilder::new().flexible(false).from_reader(input);
                 let names: Vec<String> = rows
                     .headers()
@@ -130,7 +142,7 @@ impl Reader {
                     .collect();
                 cells::check_names(&names)?;
                 let cell = if form == Form::Csv { cell_value } else { cell_text };
-                Reader::Csv(Csv { rows, names, left, cell, behind })
+                Reader::Csv(Box::new(Csv { rows, names, left, cell, id: None, behind }))
             }
         })
     }
@@ -300,19 +312,26 @@ fn take_object(input: &mut Input, line: &mut u64) -> Result<Vec<u8>> {
 }
 
 fn next_row(csv: &mut Csv) -> Result<Option<Found>> {
-    let Csv { rows, names, cell: value, behind, .. } = csv;
+    let Csv { rows, names, cell: value, id, behind, .. } = csv;
     let mut row = csv::StringRecord::new();
     let read = rows.read_record(&mut row).map_err(|error| match error.position() {
         Some(position) => anyhow::anyhow!("line {}: {}", position.line() + *behind, csv_reason(&error)),
-        None => anyhow::anyhow!("cannot read the file: {error}"),
+        None => match error.kind() {
+            csv::ErrorKind::Io(error) if error.kind() == std::io::ErrorKind::Other => {
+                anyhow::anyhow!("{error}")
+            }
+            _ => anyhow::anyhow!("cannot read the file: {error}"),
+        },
     })?;
     if !read {
         return Ok(None);
     }
     let line = row.position().map_or(0, csv::Position::line) + *behind;
     let mut members = serde_json::Map::new();
-    for (name, cell) in names.iter().zip(row.iter()) {
-        if let Some(value) = value(name, cell) {
+    for (place, (name, cell)) in names.iter().zip(row.iter()).enumerate() {
+        let value =
+            value(name, cell).map(|value| if *id == Some(place) { id_value(value, cell) } else { value });
+        if let Some(value) = value {
             members.insert(name.clone(), value);
         }
     }
@@ -326,31 +345,6 @@ fn csv_reason(error: &csv::Error) -> String {
         }
         csv::ErrorKind::Utf8 { .. } => "not UTF-8".to_owned(),
         _ => error.to_string(),
-    }
-}
-
-/// Bytes that the reader of rows may take for one: it reads ahead.
-const ROW_BYTES_MAX: u64 = (RECORD_BYTES_MAX + BUFFER_BYTES) as u64;
-
-/// A file of rows, of which one may have only so many bytes: a quote that nobody closes makes a row of the whole file.
-struct Bounded {
-    input: Input,
-    /// What the row that is read now may still take.
-    left: Arc<AtomicU64>,
-}
-
-impl Read for Bounded {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        let left = self.left.load(Ordering::Relaxed);
-        if left == 0 {
-            return Err(std::io::Error::other(format!(
-                "a row longer than {RECORD_BYTES_MAX} bytes; is there a quote that nothing closes?"
-            )));
-        }
-        let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
-        let read = self.input.read(&mut buffer[..most])?;
-        self.left.store(left - read as u64, Ordering::Relaxed);
-        Ok(read)
     }
 }
 

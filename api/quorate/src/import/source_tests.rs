@@ -46,6 +46,48 @@ fn records_and_their_lines() {
 }
 
 #[test]
+fn ids_of_a_column_are_as_they_are_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.csv");
+    std::fs::write(&path, "art,n\n4.1,4.10\n4.10,1\n5,1\n5.0,1\n1e3,1\n-2,1\n007,1\n").unwrap();
+    let mut source = Source::open(&path, None).unwrap().with_ids(Some("art"));
+    let mut found = vec![];
+    while let Some(record) = source.next_record().unwrap() {
+        found.push(record.json);
+    }
+    let expected = [
+        "4.1,\"n\":4.1",
+        "\"4.10\",\"n\":1",
+        "5,\"n\":1",
+        "5.0,\"n\":1",
+        "\"1e3\",\"n\":1",
+        "-2,\"n\":1",
+        "\"007\",\"n\":1",
+    ];
+    assert_eq!(found, expected.map(|rest| format!("{{\"art\":{rest}}}")));
+}
+
+#[test]
+fn a_quote_that_is_never_closed_is_told_with_its_line() {
+    for content in
+        ["a,b\n1,x\n2,\"abc\n3,y\n", "a,b\r\n1,x\r\n2,\"abc", "a\n\"\"\n\"\"\"\n", "\u{feff}\"a\n\n\n"]
+    {
+        let error = format!("{:#}", read("a.csv", content.as_bytes()).unwrap_err());
+        let line = if content.starts_with('\u{feff}') { 1 } else { 3 };
+        assert!(
+            error.contains(&format!("line {line}: the quote before a cell is never closed")),
+            "{content:?}: {error}"
+        );
+    }
+    // quotes inside of cells, and pairs of them
+    for content in
+        ["a,b\n5\" pipe,x\n", "a\n\"he said \"\"no\"\"\"\n", "a,b\n\"x\ny\",\"\"", "\u{feff}\"a\"\n1\n"]
+    {
+        read("a.csv", content.as_bytes()).unwrap();
+    }
+}
+
+#[test]
 fn errors_name_the_line() {
     let check = |name: &str, content: &[u8], expected: &str| {
         let error = format!("{:#}", read(name, content).unwrap_err());

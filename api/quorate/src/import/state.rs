@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -43,9 +44,11 @@ impl Done {
     }
 }
 
-/// Where the state of one import is kept.
+/// Where the state of one import is kept: nowhere, when no folder can be made for it.
 pub struct StateFile {
     path: PathBuf,
+    /// Whether it was said that it cannot be kept.
+    is_told: Cell<bool>,
 }
 
 impl Identity {
@@ -86,9 +89,8 @@ impl StateFile {
         let full = file.canonicalize().with_context(|| format!("cannot open {}", file.display()))?;
         let full = full.to_string_lossy().into_owned();
         let name = fingerprint(&[full.as_bytes(), index.as_bytes(), url.as_bytes(), app_id.as_bytes()]);
-        let folder = cache_folder();
-        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        Ok(StateFile { path: folder.join(format!("import-{name:016x}.json")) })
+        let path = cache_folder().join(format!("import-{name:016x}.json"));
+        Ok(StateFile { path, is_told: Cell::new(false) })
     }
 
     /// What is done, when it was this very file. A damaged or foreign state counts as none.
@@ -98,8 +100,19 @@ impl StateFile {
         (done.identity == *identity && done.shape == shape).then_some(done)
     }
 
-    /// Keeps `done`: whole or not at all.
-    pub fn save(&self, done: &Done) -> Result<()> {
+    /// Keeps `done`: whole or not at all. An import whose state cannot be kept goes on, and says once that it cannot be continued.
+    pub fn save(&self, done: &Done) {
+        if let Err(error) = self.write(done)
+            && !self.is_told.replace(true)
+        {
+            eprintln!(
+                "warning: {error:#}; if this is interrupted, it begins anew (XDG_CACHE_HOME names another folder)"
+            );
+        }
+    }
+    fn write(&self, done: &Done) -> Result<()> {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
         let cannot = || format!("cannot write {}", self.path.display());
         let text = serde_json::to_vec(done).with_context(cannot)?;
         let temporary = self.path.with_extension(format!("{}.new", std::process::id()));
@@ -120,8 +133,17 @@ fn cache_folder() -> PathBuf {
     let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
-        .unwrap_or_else(std::env::temp_dir)
-        .join("quorate")
+        .map_or_else(|| std::env::temp_dir().join(of_user()), |folder| folder.join("quorate"))
+}
+
+/// A folder among those of all users.
+#[cfg(unix)]
+fn of_user() -> String {
+    format!("quorate-{}", rustix::process::geteuid().as_raw())
+}
+#[cfg(not(unix))]
+fn of_user() -> String {
+    "quorate".to_owned()
 }
 
 /// FNV-1a over the parts, with their lengths so that parts cannot run into each other.
@@ -144,7 +166,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let data = folder.path().join("data.jsonl");
         std::fs::write(&data, "{}").unwrap();
-        let state = StateFile { path: folder.path().join("state.json") };
+        let state = StateFile { path: folder.path().join("new/state.json"), is_told: Cell::new(false) };
         let identity = Identity::of(&data).unwrap();
         assert_eq!(state.load(&identity, "s"), None);
         let done = Done {
@@ -155,8 +177,9 @@ mod tests {
             task_id: 4097,
             last_id: None,
         };
-        state.save(&done).unwrap();
-        assert_eq!(state.load(&identity, "s"), Some(done));
+        state.save(&done);
+        assert!(!state.is_told.get());
+        assert_eq!(state.load(&identity, "s").as_ref(), Some(&done));
         assert_eq!(state.load(&identity, "other"), None);
         std::fs::write(&data, "{}{}").unwrap();
         assert_eq!(state.load(&Identity::of(&data).unwrap(), "s"), None);
@@ -164,6 +187,11 @@ mod tests {
         assert_eq!(state.load(&identity, "s"), None);
         state.remove();
         state.remove();
+        // no folder can be made in a file: that is said, and no more
+        let nowhere = StateFile { path: data.join("folder/state.json"), is_told: Cell::new(false) };
+        nowhere.save(&done);
+        assert!(nowhere.is_told.get());
+        assert_eq!(nowhere.load(&Identity::of(&data).unwrap(), "s"), None);
     }
 
     #[test]
