@@ -205,6 +205,36 @@ async fn settings_reach_replicas_when_told_to_and_unlinked_ones_stay_behind() {
     assert_eq!(node.post("/1/indexes/r/query", json!({})).await["nbHits"], 7);
 }
 
+#[actix_web::test]
+async fn a_batch_that_deletes_a_primary_and_goes_on_unlinks_its_replicas_first() {
+    let node = shop().await;
+    node.settings("p", json!({"replicas": ["by_price", "virtual(relevant)"], "hitsPerPage": 3})).await;
+    let requests = json!([
+        {"action": "addObject", "body": {"objectID": "lost"}},
+        {"action": "delete"},
+        {"action": "addObject", "body": {"objectID": "new", "name": "phone"}},
+    ]);
+    node.write(Method::POST, "/1/indexes/p/batch", json!({"requests": requests})).await;
+    assert_eq!(node.hits("p", json!({})).await, "new/1");
+    let settings = node.get("/1/indexes/p/settings").await;
+    assert_eq!((settings.get("replicas"), &settings["hitsPerPage"]), (None, &json!(20)));
+    let settings = node.get("/1/indexes/by_price/settings").await;
+    assert_eq!(settings.get("primary"), None);
+    assert_eq!(node.post("/1/indexes/by_price/query", json!({})).await["nbHits"], 5);
+    // each goes its own way
+    node.write(Method::PUT, "/1/indexes/by_price/own", json!({})).await;
+    assert_eq!(node.post("/1/indexes/by_price/query", json!({})).await["nbHits"], 6);
+    // the same for several indices
+    node.settings("p", json!({"replicas": ["twin"]})).await;
+    let requests = json!([
+        {"action": "delete", "indexName": "p"},
+        {"action": "addObject", "indexName": "p", "body": {"objectID": "newer"}},
+    ]);
+    node.write(Method::POST, "/1/indexes/*/batch", json!({"requests": requests})).await;
+    assert_eq!(node.hits("p", json!({})).await, "newer/1");
+    assert_eq!(node.hits("twin", json!({})).await, "new/1");
+}
+
 /// `count` records whose prices begin with `count`.
 fn priced(count: u64) -> Value {
     let record = |n: u64| {

@@ -165,9 +165,15 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
+    }
+    let has_replicas = context.meta().catalogue.get(name).is_some_and(|row| !row.replicas().is_empty());
+    if plan.reset == Reset::Everything && has_replicas {
+        // they go their own way with what they have, and what follows makes a new index
+        delete(context, name).await?;
+        plan.reset = Reset::No;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
