@@ -154,6 +154,8 @@ async fn replicas_refuse_what_only_their_primary_may() {
     );
     for (replicas, text) in [
         (json!(["p"]), "p cannot be a replica of itself"),
+        (json!(["Virtual(q)"]), "Invalid value for \"replicas\" parameter, expected array of index names or"),
+        (json!(["virtual( p )"]), "p cannot be a replica of itself"),
         (json!(["by_price", "virtual(by_price)"]), "replicas names by_price more than once"),
     ] {
         let body = json!({"replicas": replicas}).to_string();

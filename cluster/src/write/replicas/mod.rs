@@ -38,7 +38,13 @@ pub fn listed(changes: &Map<String, Value>) -> Result<Option<Vec<Link>>> {
 }
 
 fn link_of(entry: &str) -> Result<Link> {
-    let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')'));
+    let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')')).map(str::trim);
+    let is_modified = |(word, rest): (&str, &str)| {
+        !word.is_empty() && word.chars().all(char::is_alphanumeric) && rest.ends_with(')')
+    };
+    if inside.is_none() && entry.split_once('(').is_some_and(is_modified) {
+        return Err(Error::parameter("replicas", "array of index names or virtual(name)"));
+    }
     let kind = if inside.is_some() { ReplicaKind::Virtual } else { ReplicaKind::Standard };
     Ok(Link { name: IndexName::new(inside.unwrap_or(entry))?, kind })
 }
