@@ -63,8 +63,13 @@ impl Client {
     /// Finds address and credentials. Errors name what is missing and where it may be given.
     pub fn find(values: &Values, credentials: Credentials) -> Result<Client> {
         let data_dir = values.data_dir();
-        let local = local_address(&data_dir)?;
-        let url = match (values.text("url"), &local) {
+        let url = values.text("url");
+        // a folder that is of no concern may be closed to who calls
+        let local = match local_address(&data_dir) {
+            Err(_) if url.is_some() => None,
+            found => found?,
+        };
+        let url = match (url, &local) {
             (Some(url), _) => url.trim_end_matches('/').to_owned(),
             (None, Some(address)) => format!("http://{address}"),
             (None, None) if values.is_given("data-dir") && data_dir.is_dir() => bail!(
@@ -305,5 +310,17 @@ mod tests {
                 "{me} {of_file} {of_folder}"
             );
         }
+    }
+
+    #[test]
+    fn the_address_of_a_node_that_was_killed_is_not_believed() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(ADDRESS_FILE), "127.0.0.1:7700\n").unwrap();
+        let lock = std::fs::File::create(folder.path().join("lock")).unwrap();
+        lock.lock().unwrap();
+        let found = || local_address(folder.path()).unwrap();
+        assert_eq!(found().as_deref(), Some("127.0.0.1:7700"));
+        drop(lock);
+        assert_eq!(found(), None);
     }
 }

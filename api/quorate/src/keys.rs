@@ -28,7 +28,7 @@ const TEXTS: [(&str, &str, &str, &str); 2] = [
 ];
 /// Flags that hold numbers.
 const NUMBERS: [(&str, &str, &str, &str); 3] = [
-    ("validity", "validity", "SECONDS", "When it ends"),
+    ("validity", "validity", "SECONDS", "In how many seconds it ends"),
     ("max-hits-per-query", "maxHitsPerQuery", "N", "Hits of a page at most"),
     ("max-queries-per-ip-per-hour", "maxQueriesPerIPPerHour", "N", "Calls of an address in an hour at most"),
 ];

@@ -43,7 +43,8 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
     let report = damage::inspect(&data_dir).map_err(refused)?;
     print!("{}", damage::text(&report, &data_dir));
     if name == "inspect" {
-        return Ok(if report.damage.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(2) });
+        let is_whole = report.damage.is_empty() && !report.groups.is_empty();
+        return Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) });
     }
     let confirm = given.get_one::<String>("confirm").map(String::as_str);
     match name {

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use quorate_cluster::{AfterRow, EventReplica, EventsFound, EventsOfGroup, unix_ms};
 use quorate_model::analytics::Day;
 use quorate_model::event::{Refused, parse_history};
-use quorate_model::limits::QUERY_BYTES_MAX;
+use quorate_model::limits::{QUERY_BYTES_MAX, USER_TOKEN_BYTES_MAX};
 use quorate_model::{Error, ErrorKind, GroupId, IndexName, Result};
 use quorate_wire::schema::{EventsTaken, bytes};
 use serde::Deserialize;
@@ -65,7 +65,9 @@ pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     let token = body.user_token.filter(|token| (1..=QUERY_BYTES_MAX).contains(&token.len()));
     let expected = format!("text of 1 to {QUERY_BYTES_MAX} bytes");
     let token = token.ok_or_else(|| Error::parameter("userToken", &expected))?;
-    call.service().forget_user(&token).await?;
+    // searches keep no more of a token
+    let kept = &token[..token.floor_char_boundary(USER_TOKEN_BYTES_MAX)];
+    call.service().forget_user(kept).await?;
     Ok(told("what the user did until now counts for nothing; files and logs lose it within five minutes"))
 }
 

@@ -208,6 +208,25 @@ async fn settings_reach_replicas_when_told_to_and_unlinked_ones_stay_behind() {
 }
 
 #[actix_web::test]
+async fn a_virtual_replica_that_becomes_a_standard_one_keeps_what_it_showed() {
+    let node = shop().await;
+    let changes = json!({"searchableAttributes": ["name"], "attributesForFaceting": ["brand"], "ranking": ["typo"],
+        "replicas": ["virtual(v)"]});
+    node.settings("p", changes).await;
+    node.settings("v", json!({"customRanking": ["desc(price)"], "hitsPerPage": 7})).await;
+    let before = node.get("/1/indexes/v/settings").await;
+    node.settings("p", json!({"replicas": ["v"], "attributesForFaceting": ["brand", "price"]})).await;
+    let settings = node.get("/1/indexes/v/settings").await;
+    for name in ["searchableAttributes", "customRanking", "hitsPerPage", "primary"] {
+        assert_eq!(settings[name], before[name], "{name}: {settings}");
+    }
+    assert_eq!(settings["attributesForFaceting"], json!(["brand", "price"]));
+    assert_ne!(settings["ranking"], json!(["typo"]), "a standard replica has an order of its own");
+    let found = node.post("/1/indexes/v/query", json!({"facets": ["brand"]})).await;
+    assert!(found["nbHits"] == 5 && found["facets"]["brand"].is_object(), "{found}");
+}
+
+#[actix_web::test]
 async fn a_batch_that_deletes_a_primary_and_goes_on_unlinks_its_replicas_first() {
     let node = shop().await;
     node.settings("p", json!({"replicas": ["by_price", "virtual(relevant)"], "hitsPerPage": 3})).await;

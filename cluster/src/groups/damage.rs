@@ -26,7 +26,10 @@ const MENDED_LOG: &str = "raft-mended";
 /// Errors: it is no data folder; a file cannot be read.
 pub fn inspect(data_dir: &Path) -> Result<LogReport> {
     let layout = Layout::new(data_dir);
-    match layout.raft().exists() {
+    let looked = layout.raft().try_exists();
+    match looked
+        .map_err(|error| Error::invalid(format!("cannot look into {}: {error}", data_dir.display())))?
+    {
         true => log_inspect::inspect(&layout.raft()).map_err(failed),
         // a folder without its log
         false if layout.state().exists() => Ok(LogReport::default()),
@@ -58,12 +61,17 @@ pub fn text(report: &LogReport, data_dir: &Path) -> String {
         let (file, at) = (torn.path.display(), torn.at);
         let _ = writeln!(text, "{file} ends at {at} in a write that was cut off; nobody was told of it");
     }
-    if report.damage.is_empty() {
-        text.push_str(match report.groups.is_empty() {
-            true => "The log has nothing of any group.\n",
-            false => "The log is whole.\n",
-        });
-        return text;
+    match (report.damage.is_empty(), report.groups.is_empty()) {
+        (true, false) => {
+            text.push_str("The log is whole.\n");
+            return text;
+        }
+        (true, true) => {
+            let _ =
+                writeln!(text, "The log has nothing of any group: it is gone.\n{}", advice(report, data_dir));
+            return text;
+        }
+        (false, _) => {}
     }
     let _ = writeln!(text, "DAMAGED:\n{report}\n{}", advice(report, data_dir));
     text

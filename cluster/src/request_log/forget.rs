@@ -7,6 +7,10 @@ use quorate_node::ForgottenUsers;
 /// What clients leave as it is in a URL.
 const ENCODED: AsciiSet = NON_ALPHANUMERIC.remove(b'-').remove(b'_');
 
+/// What `encodeURIComponent` leaves as it is.
+const ENCODED_IN_PAGES: AsciiSet =
+    ENCODED.remove(b'.').remove(b'~').remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
+
 /// No call takes longer.
 const CALL_MS_MAX: u64 = 10 * 60 * 1_000;
 
@@ -28,7 +32,8 @@ impl Users {
         };
         // as it is, in a URL, and in JSON that escapes a slash
         let ways = |(token, _): (&String, &u64)| {
-            [token.clone(), utf8_percent_encode(token, &ENCODED).to_string(), token.replace('/', "\\/")]
+            let encoded = |set| utf8_percent_encode(token, set).to_string();
+            [token.clone(), encoded(&ENCODED), encoded(&ENCODED_IN_PAGES), token.replace('/', "\\/")]
         };
         match AhoCorasick::builder().ascii_case_insensitive(true).build(tokens.iter().flat_map(ways)) {
             Ok(finder) => Some(Users::Some(finder)),
@@ -95,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_user_is_found_however_written_and_not_in_longer_words() {
-        let tokens = ["ann", "a/b+c=", "x_1"].map(|token| (token.to_owned(), 0));
+        let tokens = ["ann", "a/b+c=", "x_1", "eve@example.org"].map(|token| (token.to_owned(), 0));
         let users = Users::new(ForgottenUsers::These(tokens.into())).unwrap();
         for call in [
             "ann",
@@ -108,6 +113,9 @@ mod tests {
             "userToken=a%2Fb%2Bc%3D&",
             "userToken=a%2fb%2bc%3d",
             "userToken=x_1",
+            "userToken=eve%40example.org&",
+            "userToken=eve%40example%2Eorg",
+            r#"{"userToken":"eve@example.org"}"#,
         ] {
             assert!(users.may_be_in(call.as_bytes()), "{call}");
         }

@@ -11,6 +11,7 @@ use quorate_node::suggestions::{
     Candidate, Candidates, Exclusions, FacetCounts, FilteredBy, Finds, Folded, Judged, Suggestion, fold,
     fold_plurals, normalised, of_source,
 };
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +123,11 @@ impl Merged {
             .entry(candidate.text.clone())
             .or_insert_with(|| Suggestion { text: candidate.text, ..Suggestion::default() });
         suggestion.popularity = suggestion.popularity.saturating_add(candidate.popularity);
-        suggestion.sources.push((index.as_str().to_owned(), of_source(hits, &facets, filtered)));
+        let said = of_source(hits, &facets, filtered);
+        match suggestion.sources.iter_mut().find(|(known, _)| known == index.as_str()) {
+            Some((_, known)) => add_facets(known, said),
+            None => suggestion.sources.push((index.as_str().to_owned(), said)),
+        }
         for (attribute, values) in facets {
             let values = values.into_iter().map(|(value, _)| value);
             match suggestion.facets.iter_mut().find(|(known, _)| *known == attribute) {
@@ -131,6 +136,19 @@ impl Merged {
                     known.extend(new);
                 }
                 None => suggestion.facets.push((attribute, values.collect())),
+            }
+        }
+    }
+}
+
+/// Adds what a second source of the same index says of facets of its own.
+fn add_facets(known: &mut Value, said: Value) {
+    for kind in ["exact_matches", "analytics"] {
+        if let (Some(Value::Object(known)), Some(Value::Object(more))) =
+            (known.pointer_mut(&format!("/facets/{kind}")), said.pointer(&format!("/facets/{kind}")))
+        {
+            for (attribute, values) in more {
+                known.entry(attribute.clone()).or_insert_with(|| values.clone());
             }
         }
     }

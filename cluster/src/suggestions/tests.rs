@@ -190,13 +190,14 @@ async fn what_is_named_twice_counts_once_and_the_rest_of_its_source_too() {
         source("shop", external),
         source("shop", json!({"replicas": true})),
         source("shop_replica", json!({})),
+        source("shop", json!({"facets": [{"attribute": "color", "amount": 1}]})),
     ]);
     let (records, log) = built(&shop, json!({"indexName": "s", "sourceIndices": sources})).await;
     // with tags, without, and in the replica
     assert_eq!(shown(&records), [("red lamp", 40), ("lamp", 9), ("shoe", 0)]);
     let skipped = messages(&log, "SKIP");
     let users = |it: &&String| it.starts_with("the users of shop");
-    assert_eq!(skipped.iter().filter(users).count(), 3, "{skipped:?}");
+    assert_eq!(skipped.iter().filter(users).count(), 4, "{skipped:?}");
     assert_eq!(skipped.iter().filter(|it| it.starts_with("the external index")).count(), 2, "{skipped:?}");
 }
 

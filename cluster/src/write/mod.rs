@@ -165,15 +165,15 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
     }
     let has_replicas = context.meta().catalogue.get(name).is_some_and(|row| !row.replicas().is_empty());
     if plan.reset == Reset::Everything && has_replicas {
-        // they go their own way with what they have, and what follows makes a new index
-        delete(context, name).await?;
-        plan.reset = Reset::No;
+        // they go their own way with what they have, as those of an index that is deleted
+        let none = Map::from_iter([("replicas".to_owned(), Value::Array(vec![]))]);
+        settings(context, name, none, Reach::Index).await?;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
     let row = index_for_write(context, name, deadline).await?;
@@ -261,6 +261,7 @@ pub async fn settings(
     }
     changes.remove("replicas");
     changes.remove("slaves");
+    let turned = replicas::turned(context, name, listed.as_deref().unwrap_or_default(), &changes).await?;
     let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
     // before anything is made or linked for them
     context.proposer().check_level(&level::of_settings(&changes))?;
@@ -282,7 +283,8 @@ pub async fn settings(
         None => reach.of(change),
         // new replicas take over what is set with them
         Some((_, told)) => {
-            IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] }
+            let linked = [change.clone(), told.command].into_iter().chain(turned);
+            IndexCommand::Sequence { commands: linked.chain([reach.of(change)]).collect() }
         }
     };
     let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;

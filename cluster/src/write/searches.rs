@@ -14,6 +14,7 @@ use quorate_model::event::CountedSearch;
 use quorate_model::event::search::IDS_MAX;
 use quorate_model::json::unquote;
 use quorate_model::level::{self, Needs};
+use quorate_model::limits::USER_TOKEN_BYTES_MAX;
 use quorate_model::{GroupId, IndexName};
 use quorate_node::chains::{Chains, Counted, Typed, normalized};
 use quorate_node::ops::IndexCommand;
@@ -36,8 +37,6 @@ const ENTRY_SEARCHES_MAX: usize = 1_000;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// How long a node that stops tries to have its last searches counted.
 const LAST: Duration = Duration::from_secs(2);
-/// Bytes of a token that are kept (C§13.3).
-const TOKEN_BYTES_MAX: usize = 129;
 
 /// Makes searches that count of what was served, for as long as the node runs.
 pub async fn gather(context: Arc<NodeContext>) {
@@ -151,7 +150,7 @@ struct Names(FxHashMap<IpAddr, String>);
 impl Names {
     fn of<'a>(&'a mut self, user: Searcher<'a>, secret: &[u8]) -> &'a str {
         match user {
-            Searcher::Token(token) => &token[..token.floor_char_boundary(TOKEN_BYTES_MAX)],
+            Searcher::Token(token) => &token[..token.floor_char_boundary(USER_TOKEN_BYTES_MAX)],
             Searcher::Address(address) => self.0.entry(address).or_insert_with(|| anonymous(address, secret)),
             Searcher::Unknown => "anonymous",
         }

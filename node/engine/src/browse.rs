@@ -268,7 +268,8 @@ fn matching_sets(
     let plan = plan(view, settings, params, words, deadline.clone())?;
     // hits are counted as a search counts them, so that the values agree with its facets
     let limit = if is_cut_by_typos(params) || kept.is_some() { usize::MAX } else { 0 };
-    let mut plan = Plan { wants_set: true, limit, hidden, ..plan };
+    let budget = (plan.budget / view.segments().len().max(1) as u64).max(1);
+    let mut plan = Plan { wants_set: true, limit, budget, hidden, ..plan };
     paths::lay(view, &mut plan);
     let fixed = plan.clone();
     let mut prepared = Prepared::new(view, settings, params, (&fixed, &fixed.geo), scratch);

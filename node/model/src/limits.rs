@@ -40,6 +40,8 @@ pub const CURSOR_BYTES_MAX: usize = 64 << 10;
 pub const SETTINGS_BYTES_MAX: usize = 1 << 20;
 /// Attributes of the setting `attributesForFaceting`: each is looked for in each record that is written.
 pub const FACET_ATTRIBUTES_MAX: usize = 10_000;
+/// Bytes of the token of a user (C§18.2), and of a search's that are kept (C§13.3).
+pub const USER_TOKEN_BYTES_MAX: usize = 129;
 /// Bytes of the setting `userData` (C§20).
 pub const USER_DATA_BYTES_MAX: usize = 32 << 10;
 /// Entries of customNormalization (C§20).

@@ -4,7 +4,7 @@ use super::source::{Found, Source};
 use crate::client::Encoding;
 use anyhow::{Context, Result, bail};
 use flate2::{Compression, write::GzEncoder};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
@@ -135,8 +135,15 @@ impl Batches {
 
 #[derive(Deserialize)]
 struct Named<'a> {
-    #[serde(rename = "objectID", borrow)]
+    /// `null`, too, which is no id.
+    #[serde(rename = "objectID", borrow, default, deserialize_with = "given")]
     object_id: Option<&'a RawValue>,
+}
+
+fn given<'de: 'a, 'a, D: Deserializer<'de>>(
+    deserializer: D,
+) -> std::result::Result<Option<&'a RawValue>, D::Error> {
+    <&RawValue>::deserialize(deserializer).map(Some)
 }
 
 fn reason(error: &serde_json::Error) -> String {
@@ -194,6 +201,8 @@ mod tests {
         check(three, None, 2, &[r#"{"n":1,"objectID":"x-0000000002"}"#]);
         check("{}", None, 0, &[r#"{"objectID":"x-0000000000"}"#]);
         check("{\"sku\":7}", Some("sku"), 0, &[r#"{"objectID":"7","sku":7}"#]);
+        let long = "{\"sku\":123456789012345678901}";
+        check(long, Some("sku"), 0, &[r#"{"objectID":"123456789012345678901","sku":123456789012345678901}"#]);
         check("", None, 0, &[]);
     }
 
@@ -205,6 +214,7 @@ mod tests {
         };
         check("{}\n{\"objectID\":[]}", None, 0, "line 2: `objectID` is no id");
         check("{\"objectID\":\"\"}", None, 0, "line 1: `objectID` is no id");
+        check("{\"objectID\":null}", None, 0, "line 1: `objectID` is no id");
         check("{\"a\":1}", Some("sku"), 0, "line 1: the record has no member `sku`");
         check("{}", None, 3, "fewer records");
     }

@@ -118,7 +118,7 @@ pub fn run(values: &Values, given: &ArgMatches) -> Result<ExitCode> {
     if let Err(error) = sent {
         progress.ends(false);
         let records = import.done.records;
-        if spooled.is_some() {
+        if spooled.is_some() || !state.is_kept() {
             state.remove();
             return Err(error.context(format!("stopped after {records} records")));
         }

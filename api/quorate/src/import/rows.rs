@@ -15,6 +15,8 @@ pub struct Rows<R> {
     left: Arc<AtomicU64>,
     place: Place,
     line: u64,
+    /// Whether nothing but a mark of the order of bytes was read.
+    is_begin: bool,
     /// The line of the last quote that opened a cell.
     opened: u64,
 }
@@ -35,13 +37,13 @@ enum Place {
 impl<R: BufRead> Rows<R> {
     /// The file; `left` is set anew before each row.
     pub fn new(input: R, left: Arc<AtomicU64>) -> Rows<R> {
-        Rows { input, left, place: Place::Start, line: 1, opened: 0 }
+        Rows { input, left, place: Place::Start, line: 1, is_begin: true, opened: 0 }
     }
     fn pass(&mut self, byte: u8) {
         self.line += u64::from(byte == b'\n');
+        self.is_begin &= matches!(byte, 0xEF | 0xBB | 0xBF);
         self.place = match (self.place, byte) {
-            // a mark of the order of bytes, before everything
-            (Place::Start, 0xEF | 0xBB | 0xBF) => Place::Start,
+            (Place::Start, _) if self.is_begin => Place::Start,
             (Place::Start, b'"') => {
                 self.opened = self.line;
                 Place::Quoted

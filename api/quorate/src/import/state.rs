@@ -105,6 +105,7 @@ impl StateFile {
         if let Err(error) = self.write(done)
             && !self.is_told.replace(true)
         {
+            self.remove();
             eprintln!(
                 "warning: {error:#}; if this is interrupted, it begins anew (XDG_CACHE_HOME names another folder)"
             );
@@ -120,6 +121,11 @@ impl StateFile {
         file.write_all(&text).with_context(cannot)?;
         drop(file);
         std::fs::rename(&temporary, &self.path).with_context(cannot)
+    }
+
+    /// Whether what breaks off is gone on with: it could be kept so far.
+    pub fn is_kept(&self) -> bool {
+        !self.is_told.get()
     }
 
     /// Forgets everything.

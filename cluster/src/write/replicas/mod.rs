@@ -11,6 +11,8 @@ use crate::command::{MetaCommand, WantedReplica};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
+use crate::read::call::ask;
+use crate::read::settings::{GetSettings, ShownSettings};
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
 use quorate_model::{Error, IndexName, Result};
@@ -39,14 +41,41 @@ pub fn listed(changes: &Map<String, Value>) -> Result<Option<Vec<Link>>> {
 
 fn link_of(entry: &str) -> Result<Link> {
     let inside = entry.strip_prefix("virtual(").and_then(|rest| rest.strip_suffix(')')).map(str::trim);
-    let is_modified = |(word, rest): (&str, &str)| {
-        !word.is_empty() && word.chars().all(char::is_alphanumeric) && rest.ends_with(')')
-    };
-    if inside.is_none() && entry.split_once('(').is_some_and(is_modified) {
-        return Err(Error::parameter("replicas", "array of index names or virtual(name)"));
-    }
     let kind = if inside.is_some() { ReplicaKind::Virtual } else { ReplicaKind::Standard };
     Ok(Link { name: IndexName::new(inside.unwrap_or(entry))?, kind })
+}
+
+/// Whether a name looks like a modifier of another one: `Virtual(name)`.
+fn is_modified(name: &IndexName) -> bool {
+    name.as_str().split_once('(').is_some_and(|(word, rest)| {
+        let word = word.trim();
+        !word.is_empty() && word.chars().all(char::is_alphanumeric) && rest.ends_with(')')
+    })
+}
+
+/// The settings of virtual replicas that are to become standard ones, as changes of these: what was their primary's was never theirs.
+/// `changes` are those of the primary.
+pub async fn turned(
+    context: &NodeContext,
+    name: &IndexName,
+    wanted: &[Link],
+    changes: &Map<String, Value>,
+) -> Result<Vec<IndexCommand>> {
+    let meta = context.meta();
+    let row = meta.catalogue.get(name);
+    let is_turned = |link: &&Link| {
+        let before = row.into_iter().flat_map(IndexRow::replicas).find(|before| before.name == link.name);
+        link.kind == ReplicaKind::Standard && before.is_some_and(|before| before.kind == ReplicaKind::Virtual)
+    };
+    let mut commands = vec![];
+    for link in wanted.iter().filter(is_turned) {
+        let Some(index) = meta.catalogue.get(&link.name).map(|row| row.incarnation) else { continue };
+        let ShownSettings(shown) = ask(context, GetSettings { index: link.name.clone() }).await?;
+        let changes = serde_json::to_vec(&shown.without_order_of_primary(changes));
+        let changes = changes.expect("a JSON object always serialises");
+        commands.push(IndexCommand::Settings { index, changes, replace: false });
+    }
+    Ok(commands)
 }
 
 /// Checks that `wanted` may be the replicas of `name`. Errors: `Invalid` with the name that cannot be one.
@@ -63,6 +92,9 @@ pub fn check(meta: &MetaState, name: &IndexName, wanted: &[Link]) -> Result<()> 
     }
     for (number, link) in wanted.iter().enumerate() {
         let Link { name: replica, kind: _ } = link;
+        if is_modified(replica) && meta.catalogue.get(replica).is_none() {
+            return Err(Error::parameter("replicas", "array of index names or virtual(name)"));
+        }
         if replica == name {
             return Err(Error::invalid(format!("{name} cannot be a replica of itself")));
         }

@@ -208,7 +208,7 @@ fn token(member: &str, token: String) -> Checked<String> {
 /// Whether a text can be the token of a user: up to 129 letters, digits, and some others (C§18.2).
 pub fn is_user_token(token: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_=+/-".contains(&byte);
-    (1..=129).contains(&token.len()) && token.bytes().all(is_allowed)
+    (1..=limits::USER_TOKEN_BYTES_MAX).contains(&token.len()) && token.bytes().all(is_allowed)
 }
 
 fn target(given: &GivenEvent<'_>, kind: EventKind) -> Checked<EventTarget> {

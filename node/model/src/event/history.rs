@@ -25,9 +25,6 @@ const MEMBERS: [&str; 11] = [
     "queryIDs",
     "stands",
 ];
-/// Bytes of the token of a user at most.
-const USER_BYTES_MAX: usize = 129;
-
 /// What happened in the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct History {
@@ -122,8 +119,11 @@ fn search(given: &GivenSearch<'_>, now_ms: u64, past_ms: u64) -> Result<CountedS
     let index: String = given.required("index", "string")?;
     let index = IndexName::new(&index).or_else(|error| invalid(error.message))?;
     let user: String = given.required("userToken", "string")?;
-    if !(1..=USER_BYTES_MAX).contains(&user.len()) {
-        return invalid(format!("UserToken of a search must have 1 to {USER_BYTES_MAX} bytes"));
+    if !(1..=limits::USER_TOKEN_BYTES_MAX).contains(&user.len()) {
+        return invalid(format!(
+            "UserToken of a search must have 1 to {} bytes",
+            limits::USER_TOKEN_BYTES_MAX
+        ));
     }
     let time_ms: u64 = given.required("timestamp", "integer (Unix milliseconds)")?;
     if time_ms > now_ms {

@@ -25,6 +25,15 @@ impl Settings {
         let kept = self.document.iter().filter(|(name, _)| !table::lookup(name).is_some_and(|row| row.own));
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
+    /// What a virtual replica that shows these settings keeps as a standard one when its primary is changed so: all but the order
+    /// of the primary.
+    pub fn without_order_of_primary(&self, changes: &Map<String, Value>) -> Map<String, Value> {
+        let is_order = |name: &str| table::lookup(name).is_some_and(|row| row.own && row.of_primary);
+        let changed = changes.iter().filter(|(name, _)| is_of_primary(name));
+        let kept =
+            self.document.iter().chain(changed).filter(|(name, _)| !is_order(name) && *name != "replicas");
+        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
     /// The document that holds on a virtual replica with the document `own` of an index with these settings: index-shaping
     /// settings are the primary's, the others the replica's. The primary's own order of hits stays in force beneath.
     pub fn on_virtual(&self, own: &Map<String, Value>) -> Map<String, Value> {
