@@ -202,7 +202,12 @@ mod tests {
         check("{}", None, 0, &[r#"{"objectID":"x-0000000000"}"#]);
         check("{\"sku\":7}", Some("sku"), 0, &[r#"{"objectID":"7","sku":7}"#]);
         let long = "{\"sku\":123456789012345678901}";
-        check(long, Some("sku"), 0, &[r#"{"objectID":"123456789012345678901","sku":123456789012345678901}"#]);
+        check(
+            long,
+            Some("sku"),
+            0,
+            &[r#"{"objectID":"123456789012345678901","sku":1.2345678901234568e+20}"#],
+        );
         check("", None, 0, &[]);
     }
 
