@@ -43,7 +43,7 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
     let report = damage::inspect(&data_dir).map_err(refused)?;
     print!("{}", damage::text(&report, &data_dir));
     if name == "inspect" {
-        let is_whole = report.damage.is_empty() && !report.groups.is_empty();
+        let is_whole = report.damage.is_empty() && !damage::is_gone(&report, &data_dir);
         return Ok(if is_whole { ExitCode::SUCCESS } else { ExitCode::from(2) });
     }
     let confirm = given.get_one::<String>("confirm").map(String::as_str);

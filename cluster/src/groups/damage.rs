@@ -37,6 +37,11 @@ pub fn inspect(data_dir: &Path) -> Result<LogReport> {
     }
 }
 
+/// Whether the log of a node that is in a cluster has nothing, not even damage.
+pub fn is_gone(report: &LogReport, data_dir: &Path) -> bool {
+    report.damage.is_empty() && report.groups.is_empty() && Layout::new(data_dir).app_id().exists()
+}
+
 /// A report for an operator, with what can be done.
 pub fn text(report: &LogReport, data_dir: &Path) -> String {
     let mut text = String::new();
@@ -61,19 +66,16 @@ pub fn text(report: &LogReport, data_dir: &Path) -> String {
         let (file, at) = (torn.path.display(), torn.at);
         let _ = writeln!(text, "{file} ends at {at} in a write that was cut off; nobody was told of it");
     }
-    match (report.damage.is_empty(), report.groups.is_empty()) {
-        (true, false) => {
-            text.push_str("The log is whole.\n");
-            return text;
-        }
-        (true, true) => {
-            let _ =
-                writeln!(text, "The log has nothing of any group: it is gone.\n{}", advice(report, data_dir));
-            return text;
-        }
-        (false, _) => {}
+    if is_gone(report, data_dir) {
+        let _ = writeln!(text, "The log has nothing of any group: it is gone.\n{}", advice(report, data_dir));
+    } else if !report.damage.is_empty() {
+        let _ = writeln!(text, "DAMAGED:\n{report}\n{}", advice(report, data_dir));
+    } else {
+        text.push_str(match report.groups.is_empty() {
+            true => "The log has nothing of any group: the node is in no cluster yet.\n",
+            false => "The log is whole.\n",
+        });
     }
-    let _ = writeln!(text, "DAMAGED:\n{report}\n{}", advice(report, data_dir));
     text
 }
 
@@ -251,4 +253,23 @@ fn confirmed(data_dir: &Path, confirm: Option<&str>) -> Result<DataFolder> {
 
 fn failed(error: quorate_raft::RaftError) -> Error {
     Error::internal(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_log_that_is_gone_is_told_from_that_of_a_node_that_waits_to_join() {
+        let folder = tempfile::tempdir().unwrap();
+        let layout = Layout::new(folder.path());
+        assert!(inspect(folder.path()).is_err(), "no node's folder");
+        fs::create_dir(layout.state()).unwrap();
+        let report = inspect(folder.path()).unwrap();
+        assert!(!is_gone(&report, folder.path()));
+        assert!(text(&report, folder.path()).contains("in no cluster yet"));
+        fs::write(layout.app_id(), "A\n").unwrap();
+        assert!(is_gone(&report, folder.path()));
+        assert!(text(&report, folder.path()).contains("it is gone"));
+    }
 }
