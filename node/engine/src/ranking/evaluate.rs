@@ -4,10 +4,11 @@
 //! late; no allocation.
 
 use super::criteria::attribute::rank_of;
-use super::criteria::exact::{below, counts_as_exact, counts_as_itself};
+use super::criteria::exact::{below, counts_as_itself};
+use super::criteria::matched::{Found, Nearest};
 use super::criteria::proximity::{UNREACHED, extend};
 use super::criteria::typo::{NO_MATCH, typos_at};
-use super::criteria::{CriterionScores, Field};
+use super::criteria::{CriterionScores, Tallies};
 use super::rules::{Frame, PositionRules};
 use crate::bits;
 use crate::index::{Lists, position};
@@ -147,15 +148,13 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
         return None;
     }
     let mut at = 0;
-    let mut scores = CriterionScores::default().with(Field::Typo, evaluator.frame.typos);
-    let mut lowest = u32::MAX;
-    let mut reached = UNREACHED;
+    let mut tallies = Tallies::begin(&evaluator.frame);
+    let mut way = UNREACHED;
     let mut linked = false;
-    // words of the query that the current unit stands for, unless it was found not to be exact
-    let mut exact_words = 0;
     // swapped by reference: the buffers are large
     let [first, second] = &mut evaluator.chains;
     let (mut previous, mut current) = (first, second);
+    let (rules, words) = (evaluator.rules, evaluator.frame.words);
     for (i, query_term) in evaluator.query_terms.iter().enumerate() {
         current.length = 0;
         let (typos, exact) = if evaluator.by_interval {
@@ -163,46 +162,36 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
             at += query_term.intervals.len();
             by_interval(query_term, starts, ordinals, positions, current)
         } else {
-            by_token(query_term, evaluator.rules, &evaluator.matching, current)
+            by_token(query_term, rules, &evaluator.matching, current)
         };
         evaluator.query_term_typos[i] = typos;
+        let found = |links| Found { query_term, rules, words, typos, exact, links, ordinals, positions };
         if typos == NO_MATCH {
             if !query_term.optional {
                 return None;
             }
-            scores[Field::Words] += 1;
-            scores[Field::Exact] += 1;
+            tallies.count(&found(&[]));
             continue;
         }
-        scores[Field::Typo] += u32::from(typos);
-        exact_words = if query_term.covers > 0 { u32::from(query_term.covers) } else { exact_words };
-        if !counts_as_exact(query_term, evaluator.rules, evaluator.frame.words, exact, ordinals, positions) {
-            scores[Field::Exact] += std::mem::take(&mut exact_words);
-        }
-        reached = UNREACHED;
+        way = UNREACHED;
         for link in &mut current.links[..current.length] {
-            let rank = rank_of(evaluator.rules, link.0);
-            lowest = lowest.min(rank);
+            let rank = rank_of(rules, link.0);
             link.1 = if linked {
-                extend(evaluator.rules, previous.links(), link.0, rank, query_term.adjacency)
+                extend(rules, previous.links(), link.0, rank, query_term.adjacency)
             } else {
                 rank
             };
-            reached = reached.min(link.1);
+            way = way.min(link.1);
         }
-        if reached == UNREACHED {
+        if way == UNREACHED {
             return None;
         }
+        tallies.count(&found(current.links()));
         linked = true;
         std::mem::swap(&mut previous, &mut current);
     }
-    if !linked {
-        return None;
-    }
-    scores[Field::Proximity] = evaluator.frame.proximity + (reached >> 16);
-    scores[Field::Attribute] =
-        if evaluator.rules.attribute_of_all_matches { lowest } else { reached & 0xffff };
-    Some(scores)
+    let nearest = Nearest { frame: &evaluator.frame, rules, way };
+    linked.then(|| tallies.scores(&nearest))
 }
 /// Matches of a query term among the tokens that some query term matches; obeys the rules about attributes.
 #[inline(always)]

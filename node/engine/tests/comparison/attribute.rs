@@ -1,6 +1,6 @@
 //! attribute: which attribute matches, and how early in it? (C§7.7)
 
-use super::ranker::{Ranker, flag};
+use super::ranker::{Found, Ranker, flag};
 use super::tokens::Token;
 use quorate_model::settings::Criterion;
 
@@ -17,8 +17,16 @@ impl Ranker<'_> {
             }
         }
     }
+    /// The place that counts of what was found.
+    pub fn best_place(&self, found: &Found) -> Place {
+        if !self.attribute_of_all_matches() {
+            return found.nearest.1;
+        }
+        let matches = found.steps.iter().flat_map(|(_, words)| words.iter().flatten());
+        matches.map(|one| self.place(&one.token)).min().unwrap_or_default()
+    }
     /// Whether the best of all matches counts, not that of the nearest ones.
-    pub fn attribute_of_all_matches(&self) -> bool {
+    fn attribute_of_all_matches(&self) -> bool {
         let place = |wanted| self.settings.index.ranking.iter().position(|criterion| *criterion == wanted);
         let by_proximity = flag(&self.query.params, "attributeCriteriaComputedByMinProximity");
         let first = match (place(Criterion::Attribute), place(Criterion::Proximity)) {

@@ -234,7 +234,8 @@ fn describe_expected(
     });
     let hit = |one: &Ranked| {
         let record = records.iter().find(|record| record["objectID"] == one.id.as_str()).unwrap();
-        let members = ROWS.iter().flat_map(|row| (row.info)(ranker, one, record));
+        let rows = ROWS.iter().zip(&one.counts);
+        let members = rows.flat_map(|(row, count)| (row.info)(ranker, *count, &one.found, record));
         let info: Map<String, Value> = members.map(|(name, value)| (name.into(), value.into())).collect();
         json!({
             "id": one.id,

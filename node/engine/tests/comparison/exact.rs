@@ -1,6 +1,6 @@
 //! exact: does a word stand in the record as it was typed? (C§7.8)
 
-use super::ranker::Ranker;
+use super::ranker::{Found, Ranker};
 use super::typo::Match;
 use super::wanted::Wanted;
 use serde_json::Value;
@@ -24,8 +24,17 @@ impl Ranker<'_> {
             _ => SingleWord::Attribute,
         }
     }
+    /// Words of the query that what was found has exactly.
+    pub fn exact_words(&self, found: &Found) -> i64 {
+        let is_exact = |(word, matches): (&Wanted, &Vec<Match>)| self.is_exact(word, found.words, matches);
+        let counting = found
+            .steps
+            .iter()
+            .filter(|(step, matches)| step.exact && step.words.iter().zip(matches).all(is_exact));
+        counting.map(|(step, _)| (step.to - step.from) as i64).sum()
+    }
     /// Whether one of the matches of a word counts. `words` is how many the query has.
-    pub fn is_exact(&self, word: &Wanted, words: usize, matches: &[Match]) -> bool {
+    fn is_exact(&self, word: &Wanted, words: usize, matches: &[Match]) -> bool {
         let never = &self.about.never_exact;
         let mut exact = matches.iter().filter(|m| m.exact && !never.contains(&m.token.attribute));
         if words > 1 {

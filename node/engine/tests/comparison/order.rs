@@ -31,9 +31,9 @@ impl Ranker<'_> {
             order.retain(|criterion| *criterion != Criterion::Typo);
             order.insert(0, Criterion::Typo);
         }
-        let by = order.iter().map(|criterion| match ROWS.iter().find(|row| row.criterion == *criterion) {
-            Some(row) => (row.counts)(self, &a.0, a.1).cmp(&(row.counts)(self, &b.0, b.1)),
-            None => {
+        let by = order.iter().map(|criterion| match ROWS.iter().any(|row| row.criterion == *criterion) {
+            true => a.0.count(criterion).cmp(&b.0.count(criterion)),
+            false => {
                 let keys = criterion.sort_keys(&self.settings.index.custom_ranking).iter();
                 keys.map(|key| by_key(key, a.1, b.1)).find(|o| o.is_ne()).unwrap_or(Ordering::Equal)
             }

@@ -1,7 +1,7 @@
 //! proximity: how near do the words stand to each other? (C§7.6)
 
 use super::attribute::Place;
-use super::ranker::Ranker;
+use super::ranker::{Found, Ranker};
 use super::tokens::is_next;
 use super::typo::Match;
 use serde_json::Value;
@@ -48,6 +48,11 @@ impl Ranker<'_> {
             return best;
         }
     }
+    /// The distances of what was found. What stands for several words has those between them.
+    pub fn distances(&self, found: &Found) -> i64 {
+        let between = found.steps.iter().map(|(step, _)| (step.to - step.from - 1) as u32);
+        i64::from(found.nearest.0 + between.sum::<u32>() * self.min_proximity().min(8))
+    }
     /// Steps from one match to the other; one more backwards, 8 at most and between attributes.
     fn distance(&self, a: &Match, b: &Match) -> u32 {
         let (a, b) = (&a.token, &b.token);
@@ -58,7 +63,7 @@ impl Ranker<'_> {
         steps.max(self.min_proximity()).min(8)
     }
     /// What neighbours count.
-    pub fn min_proximity(&self) -> u32 {
+    fn min_proximity(&self) -> u32 {
         self.query.params.get("minProximity").and_then(Value::as_u64).unwrap_or(1) as u32
     }
 }

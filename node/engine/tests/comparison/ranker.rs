@@ -1,6 +1,8 @@
 //! The ranking of C§7, done by looking at everything. Each criterion has a file of its own; here they come together.
 
+use super::attribute::Place;
 use super::case::Query;
+use super::criteria::{Count, ROWS};
 use super::order::by_key;
 use super::places::Around;
 use super::proximity::Join;
@@ -14,23 +16,36 @@ use super::word_lists::{apply_word_lists, is_english_among};
 use quorate_model::Settings;
 use quorate_model::settings::{Criterion, SortKey};
 use serde_json::{Map, Value, json};
+use std::rc::Rc;
 
 /// What one record gets.
 #[derive(Clone, Debug)]
 pub struct Ranked {
     pub id: String,
-    pub typos: u32,
-    pub metres: Option<u32>,
-    pub missing: u32,
-    pub filters: u32,
-    pub proximity: u32,
-    /// Attribute number and word.
-    pub attribute: (u32, u32),
-    pub exact: u32,
-    pub words: u32,
+    /// What each criterion counts, in the order of [`ROWS`].
+    pub counts: Vec<Count>,
+    /// What it counts by.
+    pub found: Rc<Found>,
     /// Number within its group.
     pub sequence: Option<u32>,
     pub seen: Seen,
+}
+impl Ranked {
+    /// What a criterion counts.
+    pub fn count(&self, criterion: &Criterion) -> Count {
+        let row = ROWS.iter().position(|row| row.criterion == *criterion);
+        row.map_or((0, 0), |row| self.counts[row])
+    }
+}
+/// How one way to read the query matches a record.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// Words of the query.
+    pub words: usize,
+    /// What stands for them, and for each of its words the matches with the fewest typos; none where the word is missing.
+    pub steps: Vec<(Step, Vec<Vec<Match>>)>,
+    /// Of the nearest matches: the sum of their distances, and the best place.
+    pub nearest: (u32, Place),
 }
 /// How the query was found in a record, in any way to read it.
 #[derive(Clone, Debug, Default)]
@@ -236,11 +251,12 @@ impl<'a> Ranker<'a> {
         ranked.sort_by(|a, b| self.compare(a, b));
         let tolerance = self.query.params.get("typoTolerance").and_then(Value::as_str);
         if let Some(kept) = tolerance.map(|name| if name == "min" { 1 } else { 2 }) {
-            let mut counts: Vec<u32> = ranked.iter().map(|(one, _)| one.typos).collect();
+            let typos = |one: &Ranked| one.count(&Criterion::Typo);
+            let mut counts: Vec<Count> = ranked.iter().map(|(one, _)| typos(one)).collect();
             counts.sort_unstable();
             counts.dedup();
             counts.truncate(kept);
-            ranked.retain(|(one, _)| counts.contains(&one.typos));
+            ranked.retain(|(one, _)| counts.contains(&typos(one)));
         }
         let matched: Vec<String> = ranked.iter().map(|(one, _)| one.id.clone()).collect();
         let uncut = self.grouped(ranked.clone(), vec![]).count;
@@ -265,44 +281,26 @@ impl<'a> Ranker<'a> {
         tokens: &[Token],
         deep: bool,
     ) -> Option<Ranked> {
-        let mut one = Ranked {
-            id: record["objectID"].as_str()?.to_string(),
-            typos: 0,
-            metres: self.around().metres(record),
-            missing: 0,
-            filters: self.score(record),
-            proximity: 0,
-            attribute: (0, 0),
-            exact: 0,
-            words: words as u32,
-            sequence: None,
-            seen: Seen { typed: vec![None; words], steps: vec![] },
-        };
-        if words == 0 {
-            return Some(one);
-        }
+        let mut found = Found { words, ..Found::default() };
+        let mut seen = Seen { typed: vec![None; words], steps: vec![] };
         let mut lists: Vec<(Join, Vec<Match>)> = vec![];
-        for step in reading {
-            one.typos += step.typos;
-            one.proximity += (step.to - step.from - 1) as u32 * self.min_proximity().min(8);
-            let mut exact = step.exact;
-            let mut missing = false;
+        for step in reading.iter().filter(|_| words > 0) {
+            let mut of_step = vec![];
             for (i, word) in step.words.iter().enumerate() {
                 let mut matches: Vec<Match> =
                     tokens.iter().filter_map(|token| self.matched(word, step, token, deep)).collect();
-                let Some(least) = matches.iter().map(|m| m.typos).min() else {
+                let least = matches.iter().map(|m| m.typos).min();
+                matches.retain(|m| Some(m.typos) == least);
+                of_step.push(matches.clone());
+                if least.is_none() {
                     if !word.optional || !step.typed {
                         return None;
                     }
-                    missing = true;
                     continue;
-                };
-                matches.retain(|m| m.typos == least);
-                one.typos += least;
-                if step.typed {
-                    one.seen.typed[step.from] = Some(least);
                 }
-                exact &= self.is_exact(word, words, &matches);
+                if step.typed {
+                    seen.typed[step.from] = least;
+                }
                 let join = match (i, word.follows) {
                     (0, false) => Join::Apart,
                     (0, true) => Join::Phrase,
@@ -312,17 +310,15 @@ impl<'a> Ranker<'a> {
                 lists.push((join, matches));
             }
             if !step.typed {
-                one.seen.steps.push(step.clone());
+                seen.steps.push(step.clone());
             }
-            one.missing += u32::from(missing);
-            one.exact += if exact && !missing { (step.to - step.from) as u32 } else { 0 };
+            found.steps.push((step.clone(), of_step));
         }
-        let best = self.best_chain(&lists)?;
-        one.proximity += best.0;
-        one.attribute = best.1;
-        if self.attribute_of_all_matches() {
-            one.attribute = lists.iter().flat_map(|(_, l)| l).map(|m| self.place(&m.token)).min()?;
+        if words > 0 {
+            found.nearest = self.best_chain(&lists)?;
         }
-        Some(one)
+        let id = record["objectID"].as_str()?.to_string();
+        let counts = ROWS.iter().map(|row| (row.counts)(self, &found, record)).collect();
+        Some(Ranked { id, counts, found: Rc::new(found), sequence: None, seen })
     }
 }

@@ -16,8 +16,8 @@ pub fn cut_and_sort(
     is_placeholder: bool,
 ) {
     if !is_placeholder && strictness > 0 {
-        let proximity = ranked.iter().map(|(one, _)| one.proximity).min().unwrap_or(0);
-        let attribute = ranked.iter().map(|(one, _)| one.attribute.0).min().unwrap_or(0);
+        let proximity = ranked.iter().map(|(one, _)| one.count(&Criterion::Proximity).0).min().unwrap_or(0);
+        let attribute = ranked.iter().map(|(one, _)| one.count(&Criterion::Attribute).0).min().unwrap_or(0);
         let relevances: Vec<i64> =
             ranked.iter().map(|(one, _)| relevance(one, ranking, proximity, attribute)).collect();
         let best = relevances.iter().copied().max().unwrap_or(0);
@@ -34,8 +34,9 @@ pub fn cut_and_sort(
         by.unwrap_or(std::cmp::Ordering::Equal)
     });
 }
-fn relevance(one: &Ranked, ranking: &[Criterion], proximity: u32, attribute: u32) -> i64 {
-    let farther = match one.proximity - proximity {
+fn relevance(one: &Ranked, ranking: &[Criterion], proximity: i64, attribute: i64) -> i64 {
+    let count = |criterion| one.count(&criterion).0;
+    let farther = match count(Criterion::Proximity) - proximity {
         0 => 0,
         1..=2 => 1,
         3..=6 => 2,
@@ -45,12 +46,12 @@ fn relevance(one: &Ranked, ranking: &[Criterion], proximity: u32, attribute: u32
         _ => 6,
     };
     let shortcomings = [
-        (Criterion::Typo, 20 * one.typos),
-        (Criterion::Words, 30 * one.missing),
+        (Criterion::Typo, 20 * count(Criterion::Typo)),
+        (Criterion::Words, 30 * count(Criterion::Words)),
         (Criterion::Proximity, 5 * farther),
-        (Criterion::Attribute, 5 * (one.attribute.0 - attribute)),
-        (Criterion::Exact, 5 * (one.words - one.exact)),
+        (Criterion::Attribute, 5 * (count(Criterion::Attribute) - attribute)),
+        (Criterion::Exact, 5 * (one.found.words as i64 + count(Criterion::Exact))),
     ];
     let counted = shortcomings.iter().filter(|(criterion, _)| ranking.contains(criterion));
-    (100 - counted.map(|(_, cost)| i64::from(*cost)).sum::<i64>()).max(0)
+    (100 - counted.map(|(_, cost)| *cost).sum::<i64>()).max(0)
 }

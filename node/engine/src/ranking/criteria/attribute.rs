@@ -1,8 +1,9 @@
 //! attribute: in which attribute is the best match, and how early in it? Attribute number × 1024 + word position (C§7.7).
 
+use super::matched::{Found, MatchTally, Nearest};
 use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
-use crate::ranking::rules::PositionRules;
+use crate::ranking::rules::{Frame, PositionRules};
 
 /// Its row.
 pub const ROW: CriterionRow = CriterionRow {
@@ -38,4 +39,22 @@ pub fn rank_of(rules: &PositionRules, p: u16) -> u32 {
         return 0;
     }
     u32::from(rules.numbers.rank(p))
+}
+/// The best of all matches so far.
+pub struct Tally(u32);
+impl MatchTally for Tally {
+    #[inline(always)]
+    fn begin(_: &Frame) -> Tally {
+        Tally(u32::MAX)
+    }
+    #[inline(always)]
+    fn count(&mut self, found: &Found<'_>) {
+        if found.rules.attribute_of_all_matches {
+            self.0 = found.links.iter().map(|link| rank_of(found.rules, link.0)).fold(self.0, u32::min);
+        }
+    }
+    #[inline(always)]
+    fn value(self, nearest: &Nearest<'_>) -> u32 {
+        if nearest.rules.attribute_of_all_matches { self.0 } else { nearest.way & 0xffff }
+    }
 }

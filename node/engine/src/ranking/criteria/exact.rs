@@ -1,8 +1,10 @@
 //! exact: how many words of the query have no exact match? (C§7.8)
 
+use super::matched::{Found, MatchTally, Nearest};
 use super::row::{Better, CriterionRow, Reach, never};
+use super::typo::NO_MATCH;
 use crate::index::position;
-use crate::ranking::rules::PositionRules;
+use crate::ranking::rules::Frame;
 use crate::term_matches::TermMatches;
 use quorate_model::params::ExactOnSingleWord;
 
@@ -26,16 +28,39 @@ fn best(reach: &Reach<'_>) -> u32 {
     let never_exact = reach.query_terms.iter().filter(|query_term| !query_term.has_exact_terms());
     never_exact.map(|query_term| u32::from(query_term.covers)).sum()
 }
-/// Whether a query term of a query of so many words counts for the exact criterion (C§7.8).
-pub fn counts_as_exact(
-    query_term: &TermMatches,
-    rules: &PositionRules,
-    words: usize,
-    found: bool,
-    ordinals: &[u32],
-    positions: &[u16],
-) -> bool {
-    if !found || !query_term.may_be_exact {
+/// Words without an exact match so far.
+pub struct Tally {
+    inexact: u32,
+    /// Words of the query that the current unit stands for, unless it was found not to be exact.
+    unit: u32,
+}
+impl MatchTally for Tally {
+    #[inline(always)]
+    fn begin(_: &Frame) -> Tally {
+        Tally { inexact: 0, unit: 0 }
+    }
+    #[inline(always)]
+    fn count(&mut self, found: &Found<'_>) {
+        if found.typos == NO_MATCH {
+            self.inexact += 1;
+            return;
+        }
+        let covers = u32::from(found.query_term.covers);
+        self.unit = if covers > 0 { covers } else { self.unit };
+        if !counts_as_exact(found) {
+            self.inexact += std::mem::take(&mut self.unit);
+        }
+    }
+    #[inline(always)]
+    fn value(self, _: &Nearest<'_>) -> u32 {
+        self.inexact
+    }
+}
+/// Whether what was found counts (C§7.8).
+#[inline(always)]
+fn counts_as_exact(found: &Found<'_>) -> bool {
+    let Found { query_term, rules, words, ordinals, positions, .. } = *found;
+    if !found.exact || !query_term.may_be_exact {
         return false;
     }
     let whole = match (words, rules.exact_on_single_word) {

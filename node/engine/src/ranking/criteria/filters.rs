@@ -11,6 +11,7 @@ pub const ROW: CriterionRow = CriterionRow {
     varies: |context| !context.scores.is_constant(),
     explain: |score, _, member| member("filters", score),
 };
+pub use super::matched::Unmatched as Tally;
 /// The score of a document.
 #[inline]
 pub fn of_document(context: &SegmentContext<'_>, doc: u32, _: u32) -> u32 {

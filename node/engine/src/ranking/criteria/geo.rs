@@ -15,6 +15,7 @@ pub const ROW: CriterionRow = CriterionRow {
         member("geoPrecision", hit.precision.unwrap_or(1));
     },
 };
+pub use super::matched::Unmatched as Tally;
 /// The bucket of a document's nearest point.
 #[inline]
 pub fn of_document(context: &SegmentContext<'_>, doc: u32, _: u32) -> u32 {

@@ -12,6 +12,7 @@ pub const ROW: CriterionRow = CriterionRow {
     varies: |context| context.groups[1].is_some(),
     explain: |_, _, _| (),
 };
+pub use super::matched::Unmatched as Tally;
 /// The group of a document.
 #[inline]
 pub fn of_document(context: &SegmentContext<'_>, doc: u32, _: u32) -> u32 {

@@ -1,13 +1,14 @@
 //! Which criteria have a place in a key? The table that keys, bounds, `_rankingInfo` and the evaluation go over.
 //!
-//! A criterion is a file beside this one with a `ROW` and `of_document`, and three lines here; what it makes of the matches of a
-//! document is found where the others are, in one pass over them ([`super::evaluate`]).
+//! A criterion is a file beside this one with a `ROW`, a `Tally` and `of_document`, and three lines here. One pass over the matches of
+//! a document ([`super::evaluate`]) is for all of them.
 
 pub mod attribute;
 pub mod exact;
 pub mod filters;
 pub mod geo;
 pub mod later_sort_keys;
+pub mod matched;
 pub mod proximity;
 pub mod row;
 pub mod sort_keys;
@@ -15,6 +16,8 @@ pub mod typo;
 pub mod words;
 
 use crate::ranking::context::SegmentContext;
+use crate::ranking::rules::Frame;
+use matched::{Found, MatchTally, Nearest};
 use quorate_model::settings::Criterion;
 use row::{Better, CriterionRow, Explained, Reach};
 use std::ops::{Index, IndexMut};
@@ -30,6 +33,28 @@ macro_rules! criteria {
         pub const FIELDS: [Field; ROWS.len()] = [$(Field::$field,)*];
         /// What is said of each.
         pub const ROWS: [CriterionRow; [$(stringify!($field),)*].len()] = [$($file::ROW,)*];
+
+        /// The tallies of all of them.
+        pub struct Tallies {
+            $($file: $file::Tally,)*
+        }
+        impl Tallies {
+            /// Before the first word of the query.
+            #[inline(always)]
+            pub fn begin(frame: &Frame) -> Tallies {
+                Tallies { $($file: MatchTally::begin(frame),)* }
+            }
+            /// Tells each of what was looked for.
+            #[inline(always)]
+            pub fn count(&mut self, found: &Found<'_>) {
+                $(self.$file.count(found);)*
+            }
+            /// What the matches of the document score.
+            #[inline(always)]
+            pub fn scores(self, nearest: &Nearest<'_>) -> CriterionScores {
+                CriterionScores([$(self.$file.value(nearest),)*])
+            }
+        }
 
         impl SegmentContext<'_> {
             /// Adds to what the matches of a document gave what is read from the document itself.

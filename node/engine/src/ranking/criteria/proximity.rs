@@ -1,9 +1,10 @@
 //! proximity: how near do neighbouring words of the query stand to each other? The sum of their distances (C§7.6).
 
 use super::attribute;
+use super::matched::{Found, MatchTally, Nearest};
 use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
-use crate::ranking::rules::PositionRules;
+use crate::ranking::rules::{Frame, PositionRules};
 use crate::term_matches::Adjacency;
 
 /// Its row.
@@ -64,4 +65,18 @@ const _: () = assert!(attribute::ROW.bits <= 16);
 /// Whether `p` is the place after `q` in the same attribute.
 pub fn directly_after(q: u16, p: u16) -> bool {
     position::attribute(q) == position::attribute(p) && position::word(q) + 1 == position::word(p)
+}
+/// Ways hold the distances.
+pub struct Tally;
+impl MatchTally for Tally {
+    #[inline(always)]
+    fn begin(_: &Frame) -> Tally {
+        Tally
+    }
+    #[inline(always)]
+    fn count(&mut self, _: &Found<'_>) {}
+    #[inline(always)]
+    fn value(self, nearest: &Nearest<'_>) -> u32 {
+        nearest.frame.proximity + (nearest.way >> 16)
+    }
 }

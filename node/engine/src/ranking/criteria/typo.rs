@@ -1,6 +1,8 @@
 //! typo: how many typos are there over all matched words? (C§7.2)
 
+use super::matched::{Found, MatchTally, Nearest};
 use super::row::{Better, CriterionRow, never};
+use crate::ranking::rules::Frame;
 use crate::terms::Interval;
 
 /// Its row.
@@ -28,5 +30,23 @@ pub fn typos_at(intervals: &[Interval], ordinal: u32) -> u8 {
     match after.checked_sub(1).and_then(|i| rest.get(i)) {
         Some(interval) if ordinal < interval.high => interval.typos,
         Some(_) | None => NO_MATCH,
+    }
+}
+/// Typos so far.
+pub struct Tally(u32);
+impl MatchTally for Tally {
+    #[inline(always)]
+    fn begin(frame: &Frame) -> Tally {
+        Tally(frame.typos)
+    }
+    #[inline(always)]
+    fn count(&mut self, found: &Found<'_>) {
+        if found.typos != NO_MATCH {
+            self.0 += u32::from(found.typos);
+        }
+    }
+    #[inline(always)]
+    fn value(self, _: &Nearest<'_>) -> u32 {
+        self.0
     }
 }
