@@ -46,8 +46,8 @@ pub(crate) struct Shared {
     pub(crate) lacking: Mutex<BTreeSet<GroupId>>,
     /// Indices whose files are gone, of the groups that have some.
     pub(crate) gone: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
-    /// Held while the folder of an index that is not here is removed, so that none comes meanwhile and finds half of it: an entry that
-    /// is replayed may bring an index back for a moment.
+    /// Held while the folder of an index that is not here gets the name of a dead one, so that none comes meanwhile and finds half of
+    /// it: an entry that is replayed may bring an index back for a moment.
     pub(crate) removal: Mutex<()>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,

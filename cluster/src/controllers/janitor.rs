@@ -218,7 +218,11 @@ async fn remove_dead(context: &NodeContext) -> Result<()> {
         return Ok(());
     }
     let listed = context.node().clone();
-    let folders = tokio::task::spawn_blocking(move || listed.layout().incarnations()).await;
+    let look = move || -> Result<Vec<Incarnation>> {
+        listed.remove_rests()?;
+        Ok(listed.layout().incarnations()?)
+    };
+    let folders = tokio::task::spawn_blocking(look).await;
     let folders = folders.map_err(|_| Error::internal("listing folders broke off"))??;
     if folders.iter().all(|&incarnation| context.node().index(incarnation).is_some()) {
         return Ok(());

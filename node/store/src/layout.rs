@@ -15,12 +15,15 @@ pub const DAMAGED: &str = "damaged";
 /// The folder beside them that has what is derived of the rows of each day.
 pub const ROLLUPS: &str = "rollups";
 
+/// Ends the names of folders of indices that are on their way out.
+const DEAD: &str = ".dead";
+
 /// The paths inside one data folder.
 ///
 /// | path | holds |
 /// |---|---|
 /// | `FORMAT` | `quorate data format N` |
-/// | `lock` | nothing; locked while a process uses the folder |
+/// | `lock` | number of the process that used the folder last; locked while one does |
 /// | `node-id` | UUID of this member |
 /// | `app-id` | application id of the installation |
 /// | `admin-key` | admin key, mode 0600 |
@@ -33,6 +36,7 @@ pub const ROLLUPS: &str = "rollups";
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
+/// | `indices/I.dead` | the same of one that nothing asks for, on its way out |
 /// | `events/G/` | the events of group G: a manifest, its copy, and by day the files that it names |
 /// | `events/G/damaged/N/` | files whose manifest was damaged, until somebody imports or removes them |
 /// | `events/G/models/H/M-N.mdl` | model M of the index whose name has hash H, the one with number N |
@@ -118,6 +122,10 @@ impl Layout {
     pub fn index(&self, incarnation: u64) -> PathBuf {
         self.indices().join(format!("{incarnation:014x}"))
     }
+    /// Where the folder of a dead index stands while it is removed.
+    pub fn dead_index(&self, incarnation: u64) -> PathBuf {
+        self.indices().join(format!("{incarnation:014x}{DEAD}"))
+    }
     /// The folder of one shard of an index.
     pub fn shard(&self, incarnation: u64, shard: u16) -> PathBuf {
         self.index(incarnation).join(shard.to_string())
@@ -152,6 +160,13 @@ impl Layout {
     }
     /// The incarnations that have a folder here; other names are ignored.
     pub fn incarnations(&self) -> Result<Vec<u64>> {
+        self.incarnations_with("")
+    }
+    /// The incarnations whose folder is on its way out ([`Layout::dead_index`]).
+    pub fn dead(&self) -> Result<Vec<u64>> {
+        self.incarnations_with(DEAD)
+    }
+    fn incarnations_with(&self, ending: &str) -> Result<Vec<u64>> {
         let folder = self.indices();
         let entries = match std::fs::read_dir(&folder) {
             Ok(entries) => entries,
@@ -161,8 +176,9 @@ impl Layout {
         let mut found = Vec::new();
         for entry in entries {
             let name = entry.map_err(|e| StoreError::io("list", &folder, e))?.file_name();
-            if let Some(name) = name.to_str().filter(|n| n.len() == 14)
-                && let Ok(incarnation) = u64::from_str_radix(name, 16)
+            if let Some(digits) = name.to_str().and_then(|name| name.strip_suffix(ending))
+                && digits.len() == 14
+                && let Ok(incarnation) = u64::from_str_radix(digits, 16)
             {
                 found.push(incarnation);
             }

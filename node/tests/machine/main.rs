@@ -2,6 +2,7 @@
 
 mod compared;
 mod cut_off;
+mod dead;
 mod dictionaries;
 mod events;
 mod failing_disk;

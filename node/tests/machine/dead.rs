@@ -1,0 +1,125 @@
+//! Folders that belong to no index: they go while other indices come, and when a process ends in between, later.
+
+use super::*;
+use quorate_store::failing::{FailingFiles, Fault};
+use quorate_store::files::FileWriter;
+use std::io;
+use std::sync::Mutex;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// A disk on which to remove a folder takes until somebody says so.
+#[derive(Debug)]
+struct Slow {
+    begun: Mutex<Sender<()>>,
+    go_on: Mutex<Receiver<()>>,
+}
+impl Files for Slow {
+    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        RealFiles.create(path)
+    }
+    fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        RealFiles.create_private(path)
+    }
+    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
+        RealFiles.append(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealFiles.rename(from, to)
+    }
+    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
+        RealFiles.hard_link(from, to)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        RealFiles.remove(path)
+    }
+    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
+        RealFiles.create_dir_all(path)
+    }
+    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
+        self.begun.lock().unwrap().send(()).unwrap();
+        let wait = self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        wait.map_err(|_| io::Error::other("nobody said to go on"))?;
+        RealFiles.remove_dir_all(path)
+    }
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        RealFiles.sync_dir(path)
+    }
+    fn sync_file(&self, path: &Path) -> io::Result<()> {
+        RealFiles.sync_file(path)
+    }
+}
+
+/// A folder with an index that nobody knows, as a power cut brings one back.
+fn with_dead(folder: &Path, incarnation: u64) {
+    let mut rig = Rig::open(folder, vec![]);
+    rig.apply(records(incarnation, (0..20).map(|i| put(&format!("a{i}"), i)).collect()));
+    rig.wait();
+    rig.machine.close().unwrap();
+    drop(rig);
+    std::fs::remove_dir_all(folder.join("state")).unwrap();
+}
+
+#[test]
+fn an_index_comes_while_the_folder_of_a_dead_one_of_the_same_number_is_removed() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        with_dead(dir.path(), 9);
+        let (begun, has_begun) = channel();
+        let (say, go_on) = channel();
+        let files = Slow { begun: Mutex::new(begun), go_on: Mutex::new(go_on) };
+        let Rig { node, mut machine, .. } = Rig::open_on(dir.path(), vec![], Arc::new(files));
+        assert_eq!(node.layout().incarnations().unwrap(), [9]);
+        std::thread::scope(|scope| {
+            let removed = scope.spawn(|| node.remove_dead(9));
+            has_begun.recv_timeout(Duration::from_secs(30)).unwrap();
+            assert!(node.layout().incarnations().unwrap().is_empty());
+            // neither waits for the removal
+            machine.apply(position(1), records(7, vec![put("x", 1)])).unwrap();
+            machine.apply(position(2), records(9, vec![put("y", 1)])).unwrap();
+            say.send(()).unwrap();
+            assert!(removed.join().unwrap().unwrap());
+        });
+        assert!(!node.remove_dead(9).unwrap(), "it is here");
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !node.is_visible(GROUP, 2) {
+            assert!(Instant::now() < deadline);
+            std::thread::yield_now();
+        }
+        for (incarnation, record) in [(7, r#"{"n":1,"objectID":"x"}"#), (9, r#"{"n":1,"objectID":"y"}"#)] {
+            let browse = node.pool().browse(
+                node.view(incarnation).unwrap(),
+                SearchParams::default(),
+                None,
+                ReadRights::default(),
+            );
+            let page = wait_for(browse).unwrap();
+            assert_eq!(page.hits.iter().map(|hit| hit.to_vec()).collect::<Vec<_>>(), [record.as_bytes()]);
+        }
+    });
+}
+
+#[test]
+fn what_is_left_of_a_removal_that_a_disk_refused_goes_later() {
+    in_system(|| {
+        let mut rests = 0;
+        for after in 0.. {
+            let dir = tempfile::tempdir().unwrap();
+            with_dead(dir.path(), 9);
+            let files = FailingFiles::new(RealFiles::shared());
+            let rig = Rig::open_on(dir.path(), vec![], Arc::new(files.clone()));
+            files.fail(after, 1, Fault::Device);
+            let ended = rig.node.remove_dead(9);
+            files.heal();
+            drop(rig);
+            let rig = Rig::open(dir.path(), vec![]);
+            rests += rig.node.layout().dead().unwrap().len();
+            rig.node.remove_rests().unwrap();
+            let _what_was_not_renamed = rig.node.remove_dead(9).unwrap();
+            assert_eq!(std::fs::read_dir(rig.node.layout().indices()).unwrap().count(), 0, "{after}");
+            if ended.is_ok() {
+                break;
+            }
+        }
+        assert_eq!(rests, 1);
+    });
+}
