@@ -3,7 +3,7 @@
 //! A database in the MaxMind format, read whole at the start; the operator brings it. Cost of a look-up: about a
 //! microsecond, paid by requests that ask for it only.
 
-use maxminddb::Reader;
+use maxminddb::{Reader, WithinOptions};
 use quorate_model::params::LatLng;
 use serde::Deserialize;
 use std::fmt;
@@ -36,7 +36,25 @@ struct Coordinates {
 impl Locations {
     /// Reads a database file. Errors: a text that says what is wrong with the file.
     pub fn open(path: &Path) -> Result<Self, String> {
-        std::fs::read(path).map_err(|error| error.to_string()).and_then(Locations::from_bytes)
+        let locations =
+            std::fs::read(path).map_err(|error| error.to_string()).and_then(Locations::from_bytes)?;
+        let (places, countries) = locations.holds();
+        if !places {
+            tracing::warn!(path = %path.display(), "this database has no places: aroundLatLngViaIP does nothing");
+        }
+        if !countries {
+            tracing::warn!(path = %path.display(), "this database has no countries: analytics know none");
+        }
+        Ok(locations)
+    }
+    /// Whether it has places, and countries: what the first thousand of its networks say.
+    pub fn holds(&self) -> (bool, bool) {
+        let networks = self.0.networks(WithinOptions::default()).into_iter().flatten().take(1_000);
+        networks.flatten().fold((false, false), |(places, countries), network| {
+            let place = network.decode::<Entry>().ok().flatten().and_then(|entry| entry.location);
+            let country = network.decode::<CountryEntry>().ok().flatten().and_then(|entry| entry.country);
+            (places | place.is_some(), countries | country.is_some())
+        })
     }
     /// Takes the bytes of a database. Errors: a text that says what is wrong with them.
     pub fn from_bytes(bytes: Vec<u8>) -> Result<Self, String> {

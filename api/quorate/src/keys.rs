@@ -125,6 +125,7 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
             let made =
                 client.post(&place(given), body(given).to_string().as_bytes(), Encoding::Plain)?.ok()?;
             println!("{}", made["key"].as_str().unwrap_or_default());
+            tell_of_no_rights(given);
         }
         "update" => {
             let path = path(given)?;
@@ -132,6 +133,7 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
             client.get(&path)?.ok()?;
             let changed = client.put(&path, &body(given))?.ok()?;
             println!("changed at {}", changed["updatedAt"].as_str().unwrap_or("?"));
+            tell_of_no_rights(given);
         }
         "delete" => {
             let deleted = client.delete(&path(given)?)?.ok()?;
@@ -146,6 +148,13 @@ pub fn run(values: &Values, name: &str, given: &ArgMatches) -> Result<ExitCode> 
         other => unreachable!("clap knows no command {other}"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says that a key may do nothing, which nobody wants who leaves its rights out.
+fn tell_of_no_rights(given: &ArgMatches) {
+    if given.get_many::<String>("acl").is_none() {
+        eprintln!("This key has no rights: --acl names those that it has.");
+    }
 }
 
 /// Where the keys of an index are, or those of all.

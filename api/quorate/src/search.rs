@@ -131,6 +131,9 @@ fn render(answer: &Value, marks: Marks) -> String {
     let (hits, ms) = (number("nbHits"), number("processingTimeMS"));
     let noun = if hits == 1 { "hit" } else { "hits" };
     writeln!(out, "{hits} {noun} in {ms} ms").expect("writing to a string");
+    if let Some(message) = answer.get("message").and_then(Value::as_str) {
+        writeln!(out, "{}", printable(message)).expect("writing to a string");
+    }
     out
 }
 
@@ -237,6 +240,11 @@ mod tests {
         ] {
             assert!(plain.contains(line), "{plain:?} lacks {line:?}");
         }
+        let beyond =
+            json!({"hits": [], "nbHits": 3, "message": "you can only fetch\u{1b}[31m the 1000 hits"});
+        assert!(
+            render(&beyond, Marks::None).ends_with("3 hits in 0 ms\nyou can only fetch[31m the 1000 hits\n")
+        );
         assert!(render(&answer, Marks::Terminal).contains("Red \u{1b}[1;33mlam\u{1b}[0mp"));
     }
 

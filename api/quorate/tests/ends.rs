@@ -17,6 +17,16 @@ fn a_command_whose_output_nobody_reads_ends_without_a_word() {
 }
 
 #[test]
+fn a_command_whose_output_finds_a_full_disk_says_so() {
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = quorate().arg("config").stdout(full).stderr(Stdio::piped()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    let expected = "error: cannot write the output";
+    assert!(output.status.code() == Some(1) && said.starts_with(expected), "{:?}: {said}", output.status);
+    assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+#[test]
 fn an_address_that_nobody_finds_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     for address in ["0.0.0.0:7701", "[::]:7701", "127.0.0.1:0"] {

@@ -26,15 +26,18 @@ const MENDED_LOG: &str = "raft-mended";
 /// Errors: it is no data folder; a file cannot be read.
 pub fn inspect(data_dir: &Path) -> Result<LogReport> {
     let layout = Layout::new(data_dir);
-    let looked = layout.raft().try_exists();
-    match looked
-        .map_err(|error| Error::invalid(format!("cannot look into {}: {error}", data_dir.display())))?
-    {
+    match has_log(data_dir)? {
         true => log_inspect::inspect(&layout.raft()).map_err(failed),
         // a folder without its log
         false if layout.state().exists() => Ok(LogReport::default()),
         false => Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display()))),
     }
+}
+
+/// Whether a folder has a log. Errors: whoever asks may not look into it.
+pub fn has_log(data_dir: &Path) -> Result<bool> {
+    let looked = Layout::new(data_dir).raft().try_exists();
+    looked.map_err(|error| Error::invalid(format!("cannot look into {}: {error}", data_dir.display())))
 }
 
 /// Whether the log of a node that is in a cluster has nothing, not even damage.

@@ -48,11 +48,14 @@ pub enum StoreError {
     },
     /// Another process uses the data folder.
     #[error(
-        "the data folder {path} is in use by another process: stop that one, or give this one another folder"
+        "the data folder {path} is in use by another process{}: stop that one, or give this one another folder",
+        process.map_or(String::new(), |id| format!(" ({id})"))
     )]
     InUse {
         /// The folder.
         path: PathBuf,
+        /// The number of the process, when its lock says it.
+        process: Option<u32>,
     },
     /// The folder belongs to an installation with another application id.
     #[error(

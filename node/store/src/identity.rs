@@ -4,6 +4,7 @@ use crate::error::{Result, StoreError};
 use crate::files::{Files, RealFiles};
 use crate::layout::Layout;
 use std::fs::{File, TryLockError};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,19 +159,26 @@ const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 fn lock(layout: &Layout) -> Result<File> {
     let path = layout.lock();
-    let file = File::options().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(|e| StoreError::io("open", &path, e))?;
+    let file = File::options().create(true).truncate(false).read(true).write(true).open(&path);
+    let mut file = file.map_err(|e| StoreError::io("open", &path, e))?;
     for attempt in 1.. {
         match file.try_lock() {
             Ok(()) => break,
             // a command looks for a moment whether somebody has it
             Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => {
-                return Err(StoreError::InUse { path: layout.root().to_path_buf() });
+                let mut process = String::new();
+                let _it_may_not_say = file.read_to_string(&mut process);
+                return Err(StoreError::InUse {
+                    path: layout.root().to_path_buf(),
+                    process: process.trim().parse().ok(),
+                });
             }
             Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, e)),
         }
     }
+    // for whoever wants to know who has the folder; a full disk may take it
+    let _it_says_nothing = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
     Ok(file)
 }
 
@@ -213,12 +221,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_folder_that_somebody_looks_at_for_a_moment_is_opened() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(DataFolder::open(dir.path()).unwrap());
+        let lock = File::open(Layout::new(dir.path()).lock()).unwrap();
+        lock.lock_shared().unwrap();
+        std::thread::scope(|scope| {
+            let opened = scope.spawn(|| DataFolder::open(dir.path()).map(drop));
+            std::thread::sleep(LOCK_PAUSE);
+            lock.unlock().unwrap();
+            opened.join().unwrap().unwrap();
+        });
+    }
+
+    #[test]
     fn a_second_user_of_the_folder_is_refused_until_the_first_is_gone() {
         let dir = tempfile::tempdir().unwrap();
         let first = DataFolder::open(dir.path()).unwrap();
         let refused = DataFolder::open(dir.path()).unwrap_err();
         assert!(matches!(refused, StoreError::InUse { .. }));
         assert!(refused.to_string().contains(dir.path().to_str().unwrap()), "{refused}");
+        assert!(refused.to_string().contains(&format!("process ({})", std::process::id())), "{refused}");
         let id = first.node_id();
         drop(first);
         assert_eq!(DataFolder::open(dir.path()).unwrap().node_id(), id, "the identity stays");

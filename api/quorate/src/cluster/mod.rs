@@ -186,7 +186,7 @@ fn said(answer: &Value) {
 
 fn token(values: &Values) -> Result<ExitCode> {
     let path = values.data_dir().join(JOIN_TOKEN_FILE);
-    if !path.exists() {
+    if !path.try_exists().with_context(|| format!("cannot look at {}", path.display()))? {
         bail!(
             "there is no join token in {}: the node of this folder was never started with --peer-listen",
             values.data_dir().display()

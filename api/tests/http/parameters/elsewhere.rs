@@ -114,6 +114,7 @@ async fn callers_are_the_centre_where_their_place_is_known() {
     let node = Node::start().await;
     node.fill("i", &json!({}), &shop()).await;
     let places = quorate_api::Locations::from_bytes(database([203, 0, 113], 48.85, 2.35)).unwrap();
+    assert_eq!(places.holds(), (true, false));
     let places = std::sync::Arc::new(places);
     let with_file = || ServerOptions { locations: Some(places.clone()), ..node.options() };
     let asked = json!({"aroundLatLngViaIP": true, "aroundRadius": 5_000});

@@ -12,7 +12,7 @@ pub use plan::{NodeSurvey, RecoveryPlan};
 use crate::clock;
 use crate::command::NodeState;
 use crate::command::{self, Command, MetaCommand};
-use crate::groups::start;
+use crate::groups::{damage, start};
 use crate::meta::{IndexRow, MetaState};
 use bytes::Bytes;
 use plan::{Future, KnownNode};
@@ -151,7 +151,7 @@ struct Opened {
 
 impl Opened {
     fn at(data_dir: &Path) -> Result<Opened> {
-        if !data_dir.join("raft").exists() {
+        if !damage::has_log(data_dir)? {
             return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
         }
         let folder = DataFolder::open(data_dir)?;
