@@ -3,6 +3,7 @@
 //! It has never heard of Raft or of HTTP. `cluster` hands every placement group's commands to a [`PlacementMachine`]
 //! in log order; reads load an immutable [`IndexView`] and run on the [`SearchPool`].
 
+mod dead;
 pub mod dictionaries;
 pub mod digest;
 pub mod error;

@@ -16,7 +16,7 @@ use crate::shard::{Pace, ShardOptions, ShardStatus};
 use crate::shared::Shared;
 use crate::writers::Writers;
 use parking_lot::{Mutex, RwLock};
-use quorate_engine::index::{LevelInForce, RebuildCounts, ShardView, WriterOptions};
+use quorate_engine::index::{LevelInForce, RebuildCounts, WriterOptions};
 use quorate_insights::store::EventView;
 use quorate_model::{GroupId, IndexName};
 use quorate_store::files::Files;
@@ -349,43 +349,6 @@ impl Node {
     /// What a group held at the newest log index that its replicas are compared at, if nobody has taken it yet.
     pub fn take_pin(&self) -> Option<GroupPin> {
         self.shared.pins.lock().pop_first().map(|(_, pin)| pin)
-    }
-    /// Removes what lies on disk of an index that this node does not hold, and that nothing will ever ask for again: a power cut
-    /// brings back what was removed and not synced yet. Returns whether there was anything.
-    ///
-    /// A replay may bring the index back meanwhile: the folder gets another name first, in one step, so that it is never found with a
-    /// part of its files.
-    pub fn remove_dead(&self, incarnation: Incarnation) -> Result<bool> {
-        let (shared, folder) = (&self.shared, self.shared.layout.index(incarnation));
-        let dead = shared.layout.dead_index(incarnation);
-        let none_comes = shared.removal.lock();
-        if shared.index(incarnation).is_some() {
-            return Ok(false);
-        }
-        let looked = shared.files.exists(&folder);
-        let is_there = looked
-            .map_err(|source| Error::Io { what: format!("looking for {}", folder.display()), source })?;
-        if !is_there {
-            return Ok(false);
-        }
-        let shard = shared.layout.shard(incarnation, 0);
-        // the manifest goes first: a removal that is cut off leaves no shard that lacks some files
-        ShardView::forget(&shard, &*shared.files)
-            .map_err(|source| Error::Engine { folder: shard, source })?;
-        let named = shared.files.rename(&folder, &dead);
-        named.map_err(|source| Error::Io { what: format!("renaming {}", folder.display()), source })?;
-        drop(none_comes);
-        self.remove_folder(&dead)?;
-        Ok(true)
-    }
-    /// Removes what [`Node::remove_dead`] began with and had no time to end. Cost: a look at the names in the folder of the indices.
-    pub fn remove_rests(&self) -> Result<()> {
-        let layout = &self.shared.layout;
-        layout.dead()?.into_iter().try_for_each(|rest| self.remove_folder(&layout.dead_index(rest)))
-    }
-    fn remove_folder(&self, folder: &std::path::Path) -> Result<()> {
-        let removed = self.shared.files.remove_dir_all(folder);
-        removed.map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })
     }
     /// Indices of this node.
     pub fn index_count(&self) -> usize {

@@ -157,7 +157,7 @@ impl<'a> Run<'a> {
             && self.plan.rules.exact == u32::MAX
             // a document counts with its fewest typos, whatever a match with more would rank
             && (self.plan.typos_rank_first || query_term.typos_max == 0)
-            && !self.plan.layout.orders(context)
+            && !self.plan.layout.orders(context, true)
             && query_term.postings < self.thresholds.single
             && query_term.intervals.iter().all(|i| all_listed(&self.lists, i.low, i.high))
     }
@@ -165,7 +165,7 @@ impl<'a> Run<'a> {
     fn take_ready_list(&mut self, context: &mut SegmentContext<'_>) -> bool {
         let (rules, layout) = (&self.plan.rules, &self.plan.layout);
         let Some(query_term) = self.only_word() else { return false };
-        if layout.orders(context)
+        if layout.orders(context, true)
             || !self.plan.typos_rank_first
             || !layout.is_before(Field::Attribute, Field::Exact)
             || rules.exact != u32::MAX

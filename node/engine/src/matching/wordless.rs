@@ -28,7 +28,7 @@ pub fn without_words(
     };
     let count = bits::count(&set);
     let mut top = Top::new(plan.limit);
-    let order_is_known = !plan.layout.orders(context);
+    let order_is_known = !plan.layout.orders(context, false);
     let mut cut = false;
     let mut clock = Clock::new(&plan.deadline);
     let nearest = nearest_of(&set, count, plan, context);

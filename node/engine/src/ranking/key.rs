@@ -88,16 +88,17 @@ impl Layout {
         let shift = |field: Field| self.shifts[field as usize];
         self.acts(first) && self.acts(second) && shift(first) > shift(second)
     }
-    /// Whether the documents of a segment differ in something that ranks, beside what lists of single words say.
-    pub fn orders(&self, context: &SegmentContext<'_>) -> bool {
-        self.varying(context).next().is_some()
+    /// Whether the documents of a segment differ in something that ranks, beside what lists of single words say, for a query that has
+    /// words or has none.
+    pub fn orders(&self, context: &SegmentContext<'_>, has_words: bool) -> bool {
+        self.varying(context, has_words).next().is_some()
     }
     /// Whether documents without words differ by their distance and nothing else.
     pub fn orders_by_distance_alone(&self, context: &SegmentContext<'_>) -> bool {
-        self.varying(context).eq([Field::Geo])
+        self.varying(context, false).eq([Field::Geo])
     }
-    fn varying(&self, context: &SegmentContext<'_>) -> impl Iterator<Item = Field> {
-        FIELDS.into_iter().filter(|&field| self.acts(field) && (field.row().varies)(context))
+    fn varying(&self, context: &SegmentContext<'_>, has_words: bool) -> impl Iterator<Item = Field> {
+        FIELDS.into_iter().filter(move |&field| self.acts(field) && field.varies(context, has_words))
     }
     /// The parts of a key before, between and behind the group numbers: numbers of different segments do not compare.
     pub fn around_groups(&self, key: u128) -> [u128; 3] {
@@ -130,8 +131,8 @@ pub struct Groupings {
 }
 impl Groupings {
     /// Finds such runs in the order; `custom` is the number of keys of the custom ranking, `docs_max` that of the documents of the
-    /// largest segment. A third run, and with a centre a second one where a segment has two million documents, for which a key has no
-    /// place, act through the document order alone.
+    /// largest segment. A third run, and a second one where a key has no place for the numbers of so many documents (C§7.9), act through
+    /// the document order alone.
     pub fn of(order: &[Criterion], custom: usize, docs_max: u32) -> Groupings {
         let keys_of = |criterion: &Criterion| match criterion {
             Criterion::Sort(_) => Some(1),

@@ -7,6 +7,9 @@ use crate::term_matches::TermMatches;
 ///
 /// Hot path: made, told of each word and asked for every document whose matches are looked at; nothing is allocated.
 pub trait MatchTally {
+    /// Whether matches say anything about the criterion. If so, all documents are equal in it for a query without words.
+    const TELLS: bool = true;
+
     /// Before the first word.
     fn begin(frame: &Frame) -> Self;
     /// Counts what is looked for next, found or not.
@@ -26,8 +29,8 @@ pub struct Found<'a> {
     pub typos: u8,
     /// Whether one of the matches is the word itself.
     pub exact: bool,
-    /// Positions of the matches with so few typos, and the best ways to them from the words before
-    /// ([`extend`](super::proximity::extend)).
+    /// Positions of the first 64 matches with so few typos, by term and then by position, and the best ways to them from the words
+    /// before ([`extend`](super::proximity::extend)); there may be none to some.
     pub links: &'a [(u16, u32)],
     /// Terms of all tokens of the document, ascending.
     pub ordinals: &'a [u32],
@@ -46,6 +49,8 @@ pub struct Nearest<'a> {
 /// For criteria that nothing of matches says anything about.
 pub struct Unmatched;
 impl MatchTally for Unmatched {
+    const TELLS: bool = false;
+
     #[inline(always)]
     fn begin(_: &Frame) -> Unmatched {
         Unmatched

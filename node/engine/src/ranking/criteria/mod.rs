@@ -1,6 +1,6 @@
 //! Which criteria have a place in a key? The table that keys, bounds, `_rankingInfo` and the evaluation go over.
 //!
-//! A criterion is a file beside this one with a `ROW`, a `Tally` and `of_document`, and three lines here. One pass over the matches of
+//! A criterion is a file beside this one with a `ROW`, a `Tally` and `of_document`, and four lines here. One pass over the matches of
 //! a document ([`super::evaluate`]) is for all of them.
 
 pub mod attribute;
@@ -33,6 +33,9 @@ macro_rules! criteria {
         pub const FIELDS: [Field; ROWS.len()] = [$(Field::$field,)*];
         /// What is said of each.
         pub const ROWS: [CriterionRow; [$(stringify!($field),)*].len()] = [$($file::ROW,)*];
+
+        /// Of which of them matches tell.
+        const OF_MATCHES: [bool; ROWS.len()] = [$(<$file::Tally as MatchTally>::TELLS,)*];
 
         /// The tallies of all of them.
         pub struct Tallies {
@@ -118,6 +121,10 @@ impl Field {
     pub const fn row(self) -> &'static CriterionRow {
         const TABLE: &[CriterionRow; COUNT] = &ROWS;
         &TABLE[self as usize]
+    }
+    /// Whether documents differ in it, beside what lists of single words say, for a query that has words or has none.
+    pub fn varies(self, context: &SegmentContext<'_>, has_words: bool) -> bool {
+        (has_words || !OF_MATCHES[self as usize]) && (self.row().varies)(context)
     }
     /// The highest value that it can show.
     pub const fn limit(self) -> u32 {

@@ -16,10 +16,12 @@ pub struct CriterionRow {
     pub bits: u32,
     /// Which values rank higher.
     pub better: Better,
-    /// The best that a document within reach can have: where that comes too late, documents are not looked at.
+    /// The best that a document within reach can have, for a query with words: where that comes too late, documents are not looked at. A
+    /// bound that is too good costs looks, one that is not good enough loses hits.
     pub best: fn(&Reach<'_>) -> u32,
     /// Whether documents of a segment differ in it beside what lists of single words say, which is typos, attribute and
-    /// exactness: then neither these lists nor the order of documents tell which come first.
+    /// exactness: then neither these lists nor the order of documents tell which come first. What matches tell is not asked of
+    /// queries without words.
     pub varies: fn(&SegmentContext<'_>) -> bool,
     /// Its members of `_rankingInfo`, by their names (C§7.12).
     pub explain: fn(u32, &Explained, &mut dyn FnMut(&'static str, u32)),
