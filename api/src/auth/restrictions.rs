@@ -7,6 +7,7 @@ use percent_encoding::percent_decode_str;
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, Result, SearchParams};
 use serde_json::{Map, Value};
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -93,8 +94,13 @@ impl Restrictions {
             overrides: Map::new(),
             filter: Ok(Filter::default()),
         };
-        let mut filters = Map::new();
+        let (mut filters, mut named) = (Map::new(), BTreeSet::new());
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
+            // which of the two holds would be a guess, and what is joined to a filter must not take its place
+            if !named.insert(lookup(&name).map_or(name.to_string(), |row| row.name.to_owned())) {
+                found.filter =
+                    Err(Error::invalid(format!("{name} is given twice: give one value that says both")));
+            }
             match name.as_ref() {
                 // A date that cannot be read must not make the key valid for ever.
                 "validUntil" => found.valid_until_s = Some(value.parse().unwrap_or(0)),
@@ -125,6 +131,13 @@ impl Restrictions {
             && let Err(error) = SearchParams::from_json(&found.overrides)
         {
             found.filter = Err(error);
+        }
+        // members of calls, which searches pass over, select nothing
+        let forced = |name: &str| lookup(name).is_some_and(|row| row.scope.in_query());
+        if found.filter.is_ok()
+            && let Some(name) = found.overrides.keys().find(|name| !forced(name))
+        {
+            found.filter = Err(Error::invalid(format!("{name} is no restriction and no search parameter")));
         }
         // replaced by other characters they would select something else
         if percent_decode_str(text).decode_utf8().is_err() {
@@ -234,6 +247,26 @@ mod tests {
         assert!(Restrictions::parse("filters=a%3A%3A(").filter.is_err());
         for wrong in ["params=filters%3Da%3Ab", "filter=a%3Ab", "attributesToRetreive=a", "hitsPerPage=x"] {
             assert!(Restrictions::parse(wrong).filter.is_err(), "{wrong}");
+        }
+        // members of calls that searches pass over
+        for wrong in
+            ["indexName=a", "index=a", "strategy=none", "X-Algolia-API-Key=a", "searchableAttributes=a"]
+        {
+            assert!(Restrictions::parse(wrong).filter.is_err(), "{wrong}");
+        }
+        for twice in [
+            "filters=a%3Ab&filters=a%3Ac",
+            "restrictIndices=a&hitsPerPage=1&restrictIndices=b",
+            "validUntil=1&validUntil=4000000000",
+            "attributesToRetrieve=a&attributes=b",
+        ] {
+            let wrong = Restrictions::parse(twice).filter.unwrap_err();
+            assert!(wrong.message.contains("is given twice"), "{twice}: {wrong}");
+        }
+        for all in
+            ["userToken=u&referers=a&restrictSources=10.0.0.0%2F8&facetQuery=a&query=b&analytics=false"]
+        {
+            assert_eq!(Restrictions::parse(all).filter.map(|_| ()), Ok(()), "{all}");
         }
         assert!(
             Restrictions::parse("filters=%ff").filter.is_err()

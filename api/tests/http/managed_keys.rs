@@ -261,6 +261,8 @@ async fn what_is_wrong_is_named_and_changes_nothing() {
             ("filters=a%3A%3A(", "queryParameters: filters: "),
             ("hitsPerPage=many", "queryParameters: Invalid value for \"hitsPerPage\""),
             ("nothing=1", "queryParameters: Unknown parameter: nothing"),
+            ("indexName=shop", "queryParameters: indexName is no restriction and no search parameter"),
+            ("filters=a%3Ab&filters=a%3Ac", "queryParameters: filters is given twice"),
             ("validUntil=tomorrow", "queryParameters: Invalid value for \"validUntil\""),
             ("validUntil=1", "queryParameters: Invalid value for \"validUntil\""),
             ("restrictIndices=", "queryParameters: Invalid value for \"restrictIndices\""),

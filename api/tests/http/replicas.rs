@@ -108,6 +108,35 @@ async fn lists_and_settings_name_the_links() {
 }
 
 #[actix_web::test]
+async fn a_call_for_several_indices_that_names_a_replica_changes_nothing() {
+    let node = shop().await;
+    let op =
+        |action: &str, index: &str| json!({"action": action, "indexName": index, "body": {"objectID": "a"}});
+    for index in ["by_price", "relevant"] {
+        for (requests, text) in [
+            ([op("addObject", index), op("deleteObject", "p")], "cannot write records to the replica index"),
+            ([op("clear", "p"), op("clear", index)], "cannot write records to the replica index"),
+            (
+                [op("addObject", "a-new-one"), op("deleteObject", index)],
+                "cannot write records to the replica index",
+            ),
+            ([op("delete", "p"), op("delete", index)], "cannot delete a replica index"),
+        ] {
+            let body = json!({"requests": requests}).to_string();
+            node.call(Method::POST, "/1/indexes/*/batch", &body).await.refused(403, text);
+        }
+    }
+    assert_eq!(node.post("/1/indexes/p/query", json!({})).await["nbHits"], 5);
+    let names: Vec<Value> = node.get("/1/indexes").await["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["name"].clone())
+        .collect();
+    assert_eq!(names, ["by_price", "p", "relevant"]);
+}
+
+#[actix_web::test]
 async fn replicas_refuse_what_only_their_primary_may() {
     let node = shop().await;
     for index in ["by_price", "relevant"] {

@@ -99,6 +99,9 @@ pub async fn many(
         object_ids.extend(named);
     }
     // before anything is written: what is refused changes nothing
+    for name in by_index.keys() {
+        write::check_known(context, name, false)?;
+    }
     let by = growth::deadline();
     for (name, (places, ops)) in &mut by_index {
         let bounded = bounded(context, user, name, std::mem::take(ops), by).await;
