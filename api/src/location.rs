@@ -33,6 +33,19 @@ struct Coordinates {
     longitude: Option<f64>,
 }
 
+impl Entry {
+    fn place(self) -> Option<LatLng> {
+        let Coordinates { latitude: Some(lat), longitude: Some(lng) } = self.location? else { return None };
+        let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lng);
+        on_earth.then_some(LatLng { lat, lng })
+    }
+}
+impl CountryEntry {
+    fn code(self) -> Option<String> {
+        self.country?.iso_code
+    }
+}
+
 impl Locations {
     /// Reads a database file. Errors: a text that says what is wrong with the file.
     pub fn open(path: &Path) -> Result<Self, String> {
@@ -40,10 +53,10 @@ impl Locations {
             std::fs::read(path).map_err(|error| error.to_string()).and_then(Locations::from_bytes)?;
         let (places, countries) = locations.holds();
         if !places {
-            tracing::warn!(path = %path.display(), "this database has no places: aroundLatLngViaIP does nothing");
+            tracing::warn!(path = %path.display(), "no network at the begin of this database has a place: aroundLatLngViaIP may do nothing");
         }
         if !countries {
-            tracing::warn!(path = %path.display(), "this database has no countries: analytics know none");
+            tracing::warn!(path = %path.display(), "no network at the begin of this database has a country: analytics may know none");
         }
         Ok(locations)
     }
@@ -51,8 +64,8 @@ impl Locations {
     pub fn holds(&self) -> (bool, bool) {
         let networks = self.0.networks(WithinOptions::default()).into_iter().flatten().take(1_000);
         networks.flatten().fold((false, false), |(places, countries), network| {
-            let place = network.decode::<Entry>().ok().flatten().and_then(|entry| entry.location);
-            let country = network.decode::<CountryEntry>().ok().flatten().and_then(|entry| entry.country);
+            let place = network.decode::<Entry>().ok().flatten().and_then(Entry::place);
+            let country = network.decode::<CountryEntry>().ok().flatten().and_then(CountryEntry::code);
             (places | place.is_some(), countries | country.is_some())
         })
     }
@@ -63,14 +76,12 @@ impl Locations {
     /// The place of an address; `None` when the database has none for it.
     pub fn place_of(&self, address: IpAddr) -> Option<LatLng> {
         let entry: Entry = self.0.lookup(address.to_canonical()).ok()?.decode().ok()??;
-        let Coordinates { latitude: Some(lat), longitude: Some(lng) } = entry.location? else { return None };
-        let on_earth = (-90.0..=90.0).contains(&lat) && (-180.0..=180.0).contains(&lng);
-        on_earth.then_some(LatLng { lat, lng })
+        entry.place()
     }
     /// The code of the country of an address; `None` when the database has none for it.
     pub fn country_of(&self, address: IpAddr) -> Option<String> {
         let entry: CountryEntry = self.0.lookup(address.to_canonical()).ok()?.decode().ok()??;
-        entry.country?.iso_code
+        entry.code()
     }
 }
 

@@ -36,12 +36,17 @@ impl Node {
         Ok(true)
     }
     /// Removes what [`Node::remove_dead`] began with and had no time to end. Cost: a look at the names in the folder of the indices.
+    /// Errors: the first of those that could not be removed; the others are gone.
     pub fn remove_rests(&self) -> Result<()> {
         let layout = self.layout();
-        layout.dead()?.into_iter().try_for_each(|rest| self.remove_folder(&layout.dead_index(rest)))
+        let rests = layout.dead()?.into_iter();
+        rests.map(|rest| self.remove_folder(&layout.dead_index(rest))).fold(Ok(()), Result::and)
     }
     fn remove_folder(&self, folder: &Path) -> Result<()> {
-        let removed = self.files().remove_dir_all(folder);
+        let removed = match self.files().remove_dir_all(folder) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            other => other,
+        };
         removed.map_err(|source| Error::Io { what: format!("removing {}", folder.display()), source })
     }
 }

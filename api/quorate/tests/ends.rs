@@ -17,6 +17,7 @@ fn a_command_whose_output_nobody_reads_ends_without_a_word() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
 fn a_command_whose_output_finds_a_full_disk_says_so() {
     let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = quorate().arg("config").stdout(full).stderr(Stdio::piped()).output().unwrap();

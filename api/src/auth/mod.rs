@@ -185,6 +185,9 @@ fn digest_of(value: &str) -> Result<KeyDigest> {
 
 fn check_origin(key: &ApiKey, restrictions: &[Arc<Restrictions>], origin: Origin<'_>) -> Result<()> {
     for restriction in restrictions {
+        if let Some(error) = &restriction.twice {
+            return Err(error.clone());
+        }
         if restriction.valid_until_s.is_some_and(|until| until < origin.now_s) {
             return Err(Error::invalid("validUntil parameter expired (less than current date)"));
         }

@@ -4,10 +4,11 @@ use crate::network::Networks;
 use lru::LruCache;
 use parking_lot::Mutex;
 use percent_encoding::percent_decode_str;
+use quorate_model::error::shortened;
 use quorate_model::settings::table::lookup;
 use quorate_model::{Error, Filter, Result, SearchParams};
 use serde_json::{Map, Value};
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -29,6 +30,8 @@ pub struct Restrictions {
     pub overrides: Map<String, Value>,
     /// Filters that hold beside the caller's, or why what is forced cannot be read.
     pub filter: Result<Filter>,
+    /// That something has two values, for which every call is refused.
+    pub twice: Option<Error>,
 }
 
 /// The parameters that are ANDed instead of replaced.
@@ -93,13 +96,15 @@ impl Restrictions {
             user_token: None,
             overrides: Map::new(),
             filter: Ok(Filter::default()),
+            twice: None,
         };
-        let (mut filters, mut named) = (Map::new(), BTreeSet::new());
+        let (mut filters, mut named) = (Map::new(), BTreeMap::new());
         for (name, value) in form_urlencoded::parse(text.as_bytes()) {
-            // which of the two holds would be a guess, and what is joined to a filter must not take its place
-            if !named.insert(lookup(&name).map_or(name.to_string(), |row| row.name.to_owned())) {
-                found.filter =
-                    Err(Error::invalid(format!("{name} is given twice: give one value that says both")));
+            // which of two values holds would be a guess, and what is joined to a filter must not take its place
+            let known = lookup(&name).map_or(name.to_string(), |row| row.name.to_owned());
+            if named.insert(known, value.clone()).is_some_and(|earlier| earlier != value) {
+                let text = format!("{} is given twice in the restrictions of the key", shortened(&name));
+                found.twice = Some(Error::invalid(text));
             }
             match name.as_ref() {
                 // A date that cannot be read must not make the key valid for ever.
@@ -137,7 +142,8 @@ impl Restrictions {
         if found.filter.is_ok()
             && let Some(name) = found.overrides.keys().find(|name| !forced(name))
         {
-            found.filter = Err(Error::invalid(format!("{name} is no restriction and no search parameter")));
+            let text = format!("{} is no restriction and no search parameter", shortened(name));
+            found.filter = Err(Error::invalid(text));
         }
         // replaced by other characters they would select something else
         if percent_decode_str(text).decode_utf8().is_err() {
@@ -157,7 +163,7 @@ impl Restrictions {
 
     /// What is wrong with them, or why nobody can ever call with them at `now_s` (Unix seconds) or later.
     pub fn refuses_all(&self, now_s: u64) -> Option<Error> {
-        if let Err(error) = &self.filter {
+        if let Some(error) = self.twice.as_ref().or(self.filter.as_ref().err()) {
             return Some(error.clone());
         }
         match self.valid_until_s {
@@ -260,9 +266,12 @@ mod tests {
             "validUntil=1&validUntil=4000000000",
             "attributesToRetrieve=a&attributes=b",
         ] {
-            let wrong = Restrictions::parse(twice).filter.unwrap_err();
+            let wrong = Restrictions::parse(twice).twice.unwrap();
             assert!(wrong.message.contains("is given twice"), "{twice}: {wrong}");
         }
+        // clients that write the parameters of a query before the restrictions may say one of them in both
+        let same = Restrictions::parse("filters=a%3Ab&userToken=u&validUntil=9&userToken=u");
+        assert_eq!((same.twice.clone(), same.refuses_all(8)), (None, None));
         for all in
             ["userToken=u&referers=a&restrictSources=10.0.0.0%2F8&facetQuery=a&query=b&analytics=false"]
         {

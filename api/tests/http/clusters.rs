@@ -266,6 +266,15 @@ async fn c15_users_change_their_own_records_only() {
     node.write_for("jane", Method::POST, "/1/indexes/i/deleteByQuery", by).await;
     assert_eq!(node.seen_by("jane", json!({})).await, "new:7");
     assert_eq!(node.seen_by("roe", json!({})).await, "1:1 2:2 3:3");
+    // what names a replica changes nothing
+    node.settings("i", json!({"replicas": ["r"]})).await;
+    let ops = json!({"requests": [
+        {"action": "clear", "indexName": "i"},
+        {"action": "addObject", "indexName": "r", "body": {"n": 5}}]});
+    node.call_for("roe", Method::POST, "/1/indexes/*/batch", ops)
+        .await
+        .refused(403, "cannot write records to the replica index r");
+    assert_eq!(node.seen_by("roe", json!({})).await, "1:1 2:2 3:3");
     let ops = json!({"requests": [
         {"action": "clear", "indexName": "i"},
         {"action": "addObject", "indexName": "j", "body": {"n": 5}}]});

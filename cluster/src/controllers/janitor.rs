@@ -219,7 +219,10 @@ async fn remove_dead(context: &NodeContext) -> Result<()> {
     }
     let listed = context.node().clone();
     let look = move || -> Result<Vec<Incarnation>> {
-        listed.remove_rests()?;
+        // one that cannot go is no reason to keep others
+        if let Err(error) = listed.remove_rests() {
+            tracing::warn!(%error, "what is left of the folder of an index stays");
+        }
         Ok(listed.layout().incarnations()?)
     };
     let folders = tokio::task::spawn_blocking(look).await;

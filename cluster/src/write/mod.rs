@@ -165,8 +165,9 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-/// Refuses records of an index, or its deletion, as far as this node knows. Errors: `Forbidden` for replicas.
-pub fn check_known(context: &NodeContext, name: &IndexName, deletes_index: bool) -> Result<()> {
+/// Refuses records of an index, or its deletion, by what this node knows once it has looked again. Errors: `Forbidden` for replicas.
+pub async fn check_known(context: &NodeContext, name: &IndexName, deletes_index: bool) -> Result<()> {
+    read::look_again(context, name).await;
     match context.shared_meta().load().catalogue.get(name) {
         Some(row) if deletes_index => check_deletable(row),
         Some(row) => replicas::check_writable(row, name),
@@ -221,7 +222,7 @@ pub async fn many(context: &NodeContext, ops: Vec<(IndexName, CallerOp)>) -> Res
     }
     // before anything is written: what is refused changes nothing
     for (name, plan) in &plans {
-        check_known(context, name, plan.deletes_index())?;
+        check_known(context, name, plan.deletes_index()).await?;
     }
     let by = growth::deadline();
     for (name, plan) in &mut plans {

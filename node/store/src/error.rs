@@ -49,7 +49,7 @@ pub enum StoreError {
     /// Another process uses the data folder.
     #[error(
         "the data folder {path} is in use by another process{}: stop that one, or give this one another folder",
-        process.map_or(String::new(), |id| format!(" ({id})"))
+        process.map_or(String::new(), |id| format!(" (its lock names {id})"))
     )]
     InUse {
         /// The folder.

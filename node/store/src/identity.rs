@@ -169,10 +169,9 @@ fn lock(layout: &Layout) -> Result<File> {
             Err(TryLockError::WouldBlock) => {
                 let mut process = String::new();
                 let _it_may_not_say = file.read_to_string(&mut process);
-                return Err(StoreError::InUse {
-                    path: layout.root().to_path_buf(),
-                    process: process.trim().parse().ok(),
-                });
+                // of an earlier program that has it the lock says nothing, and in a container it may be the own number
+                let process = process.trim().parse().ok().filter(|id| *id != std::process::id());
+                return Err(StoreError::InUse { path: layout.root().to_path_buf(), process });
             }
             Err(TryLockError::Error(e)) => return Err(StoreError::io("lock", &path, e)),
         }
@@ -240,8 +239,18 @@ mod tests {
         let first = DataFolder::open(dir.path()).unwrap();
         let refused = DataFolder::open(dir.path()).unwrap_err();
         assert!(matches!(refused, StoreError::InUse { .. }));
+        assert_eq!(
+            std::fs::read_to_string(first.layout().lock()).unwrap(),
+            format!("{}\n", std::process::id())
+        );
         assert!(refused.to_string().contains(dir.path().to_str().unwrap()), "{refused}");
-        assert!(refused.to_string().contains(&format!("process ({})", std::process::id())), "{refused}");
+        assert!(
+            refused.to_string().contains("another process: stop"),
+            "the own number names nobody: {refused}"
+        );
+        std::fs::write(first.layout().lock(), "4000000\n").unwrap();
+        let refused = DataFolder::open(dir.path()).unwrap_err();
+        assert!(refused.to_string().contains("another process (its lock names 4000000): stop"), "{refused}");
         let id = first.node_id();
         drop(first);
         assert_eq!(DataFolder::open(dir.path()).unwrap().node_id(), id, "the identity stays");

@@ -123,3 +123,20 @@ fn what_is_left_of_a_removal_that_a_disk_refused_goes_later() {
         assert_eq!(rests, 1);
     });
 }
+
+#[test]
+fn a_rest_that_cannot_go_keeps_no_other() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let files = FailingFiles::new(RealFiles::shared());
+        let rig = Rig::open_on(dir.path(), vec![], Arc::new(files.clone()));
+        for incarnation in [7, 9] {
+            std::fs::create_dir_all(rig.node.layout().dead_index(incarnation).join("0")).unwrap();
+        }
+        files.fail(0, 1, Fault::Device);
+        rig.node.remove_rests().unwrap_err();
+        assert_eq!(rig.node.layout().dead().unwrap(), [7]);
+        rig.node.remove_rests().unwrap();
+        assert!(rig.node.layout().dead().unwrap().is_empty());
+    });
+}

@@ -5,8 +5,8 @@ use crate::ranking::rules::{Frame, PositionRules};
 use crate::term_matches::TermMatches;
 
 /// One criterion. How its value is computed stands beside its row: `of_document(context, document, matched)` reads it from the
-/// document, or is [`as_matched`]: what its [`MatchTally`](super::matched::MatchTally) made of the matches. Of a criterion that is read from the document
-/// `Tally` is [`Unmatched`](super::matched::Unmatched).
+/// document, or is [`as_matched`]: what its [`MatchTally`](super::matched::MatchTally) made of the matches. Of a criterion that is read
+/// from the document `Tally` is [`Unmatched`](super::matched::Unmatched).
 ///
 /// Hot path: `of_document` runs for every document that matches, also where `ranking` does not name the criterion: it reads what the
 /// [`SegmentContext`] has prepared or a column of the segment by the document's number, and looks nothing up. `_rankingInfo` shows its
