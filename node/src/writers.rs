@@ -70,17 +70,7 @@ impl Writers {
     /// Lets writers be closed until `wanted` of those that are open are on their way.
     fn close_some(&self, open: &[Arc<IndexState>], wanted: usize) {
         let mut known = self.0.lock();
-        // one that has just been closed may still be noted as being closed
-        let mut coming = open.iter().filter(|state| known.closing.contains(&state.incarnation)).count();
-        for state in open.iter().filter(|state| !state.is_failing()) {
-            if coming >= wanted {
-                break;
-            }
-            if known.closing.insert(state.incarnation) {
-                known.queue.push_back(state.clone());
-                coming += 1;
-            }
-        }
+        known.close(open, wanted);
         while known.closers < CLOSERS.min(known.queue.len()) {
             let writers = self.clone();
             let closer = std::thread::Builder::new().name("close-writers".into());
@@ -95,16 +85,42 @@ impl Writers {
     }
     fn close_queued(&self) {
         loop {
-            let state = {
-                let mut known = self.0.lock();
-                let Some(state) = known.queue.pop_front() else {
-                    known.closers -= 1;
-                    return;
-                };
-                state
-            };
-            close(&state);
-            self.0.lock().closing.remove(&state.incarnation);
+            let mut all_closed = true;
+            while let Some(state) = self.next() {
+                all_closed &= close(&state);
+                self.0.lock().closing.remove(&state.incarnation);
+            }
+            // a writer that was opened again while it was noted as being closed counted as one that goes
+            let mut open = self.open();
+            let too_many = open.len().saturating_sub(limits::OPEN_WRITERS_MAX);
+            longest_unused_first(&mut open);
+            let mut known = self.0.lock();
+            if all_closed {
+                known.close(&open, too_many);
+            }
+            if known.queue.is_empty() {
+                known.closers -= 1;
+                return;
+            }
+        }
+    }
+    fn next(&self) -> Option<Arc<IndexState>> {
+        self.0.lock().queue.pop_front()
+    }
+}
+impl Known {
+    /// Queues writers until `wanted` of those that are open are on their way.
+    fn close(&mut self, open: &[Arc<IndexState>], wanted: usize) {
+        // one that has just been closed may still be noted as being closed
+        let mut coming = open.iter().filter(|state| self.closing.contains(&state.incarnation)).count();
+        for state in open.iter().filter(|state| !state.is_failing()) {
+            if coming >= wanted {
+                break;
+            }
+            if self.closing.insert(state.incarnation) {
+                self.queue.push_back(state.clone());
+                coming += 1;
+            }
         }
     }
 }

@@ -100,7 +100,7 @@ pub async fn many(
     }
     // before anything is written: what is refused changes nothing
     for name in by_index.keys() {
-        write::check_known(context, name, false).await?;
+        replicas::check_known(context, name, false).await?;
     }
     let by = growth::deadline();
     for (name, (places, ops)) in &mut by_index {

@@ -165,22 +165,6 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-/// Refuses records of an index, or its deletion, by what this node knows once it has looked again. Errors: `Forbidden` for replicas.
-pub async fn check_known(context: &NodeContext, name: &IndexName, deletes_index: bool) -> Result<()> {
-    read::look_again(context, name).await;
-    match context.shared_meta().load().catalogue.get(name) {
-        Some(row) if deletes_index => check_deletable(row),
-        Some(row) => replicas::check_writable(row, name),
-        None => Ok(()),
-    }
-}
-fn check_deletable(row: &IndexRow) -> Result<()> {
-    match row.primary() {
-        Some(_) => Err(Error::forbidden("cannot delete a replica index; unlink it from its primary first")),
-        None => Ok(()),
-    }
-}
-
 async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
@@ -222,7 +206,7 @@ pub async fn many(context: &NodeContext, ops: Vec<(IndexName, CallerOp)>) -> Res
     }
     // before anything is written: what is refused changes nothing
     for (name, plan) in &plans {
-        check_known(context, name, plan.deletes_index()).await?;
+        replicas::check_known(context, name, plan.deletes_index()).await?;
     }
     let by = growth::deadline();
     for (name, plan) in &mut plans {
@@ -320,7 +304,7 @@ pub async fn settings(
 pub async fn delete(context: &NodeContext, name: &IndexName) -> Result<Accepted> {
     read::look_again(context, name).await;
     let row = context.shared_meta().load().catalogue.get(name).cloned();
-    row.as_ref().map_or(Ok(()), check_deletable)?;
+    row.as_ref().map_or(Ok(()), replicas::check_deletable)?;
     let incarnation = row.map_or(0, |row| row.incarnation);
     let delete = MetaCommand::DeleteIndex { name: name.clone(), incarnation };
     let accepted = context.proposer().propose_meta(delete, Purpose::Remove, write_deadline()).await?;

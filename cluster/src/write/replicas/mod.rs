@@ -11,6 +11,7 @@ use crate::command::{MetaCommand, WantedReplica};
 use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
+use crate::read;
 use crate::read::call::ask;
 use crate::read::settings::{GetSettings, ShownSettings};
 use crate::write::announcements::Announcement;
@@ -138,6 +139,23 @@ pub fn check_writable(row: &IndexRow, name: &IndexName) -> Result<()> {
             "cannot write records to the replica index {name}; write them to its primary {}",
             primary.name.partition().0
         ))),
+        None => Ok(()),
+    }
+}
+
+/// Refuses records of an index, or its deletion, by what this node knows once it has looked again. Errors: `Forbidden` for replicas.
+pub async fn check_known(context: &NodeContext, name: &IndexName, deletes_index: bool) -> Result<()> {
+    read::look_again(context, name).await;
+    match context.shared_meta().load().catalogue.get(name) {
+        Some(row) if deletes_index => check_deletable(row),
+        Some(row) => check_writable(row, name),
+        None => Ok(()),
+    }
+}
+/// Errors: `Forbidden` when the index is a replica.
+pub fn check_deletable(row: &IndexRow) -> Result<()> {
+    match row.primary() {
+        Some(_) => Err(Error::forbidden("cannot delete a replica index; unlink it from its primary first")),
         None => Ok(()),
     }
 }
