@@ -272,11 +272,8 @@ mod tests {
         // clients that write the parameters of a query before the restrictions may say one of them in both
         let same = Restrictions::parse("filters=a%3Ab&userToken=u&validUntil=9&userToken=u");
         assert_eq!((same.twice.clone(), same.refuses_all(8)), (None, None));
-        for all in
-            ["userToken=u&referers=a&restrictSources=10.0.0.0%2F8&facetQuery=a&query=b&analytics=false"]
-        {
-            assert_eq!(Restrictions::parse(all).filter.map(|_| ()), Ok(()), "{all}");
-        }
+        let all = "userToken=u&referers=a&restrictSources=10.0.0.0%2F8&facetQuery=a&query=b&analytics=false";
+        assert_eq!(Restrictions::parse(all).filter.map(|_| ()), Ok(()), "{all}");
         assert!(
             Restrictions::parse("filters=%ff").filter.is_err()
                 && Restrictions::parse("query=%ff").filter.is_err()
