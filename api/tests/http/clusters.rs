@@ -267,7 +267,7 @@ async fn c15_users_change_their_own_records_only() {
     assert_eq!(node.seen_by("jane", json!({})).await, "new:7");
     assert_eq!(node.seen_by("roe", json!({})).await, "1:1 2:2 3:3");
     // what names a replica changes nothing
-    node.settings("i", json!({"replicas": ["r"]})).await;
+    node.write(Method::PUT, "/1/indexes/i/settings", json!({"replicas": ["r"]})).await;
     let ops = json!({"requests": [
         {"action": "clear", "indexName": "i"},
         {"action": "addObject", "indexName": "r", "body": {"n": 5}}]});
