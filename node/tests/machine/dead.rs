@@ -81,7 +81,7 @@ fn an_index_comes_while_the_folder_of_a_dead_one_of_the_same_number_is_removed()
         });
         assert!(!node.remove_dead(9).unwrap(), "it is here");
         let deadline = Instant::now() + Duration::from_secs(30);
-        while !node.is_visible(GROUP, 2) {
+        while node.records_visible_through(GROUP) < 2 || !node.is_visible(GROUP, 2) {
             assert!(Instant::now() < deadline);
             std::thread::yield_now();
         }
