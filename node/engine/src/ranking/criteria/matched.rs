@@ -13,7 +13,10 @@ pub trait MatchTally {
     /// Before the first word.
     fn begin(frame: &Frame) -> Self;
     /// Counts what is looked for next, found or not.
-    fn count(&mut self, found: &Found<'_>);
+    #[inline(always)]
+    fn count(&mut self, found: &Found<'_>) {
+        let _nothing_of_one_word_counts = found;
+    }
     /// The value of the criterion.
     fn value(self, nearest: &Nearest<'_>) -> u32;
 }
@@ -55,8 +58,6 @@ impl MatchTally for Unmatched {
     fn begin(_: &Frame) -> Unmatched {
         Unmatched
     }
-    #[inline(always)]
-    fn count(&mut self, _: &Found<'_>) {}
     #[inline(always)]
     fn value(self, _: &Nearest<'_>) -> u32 {
         0

@@ -1,7 +1,7 @@
 //! proximity: how near do neighbouring words of the query stand to each other? The sum of their distances (C§7.6).
 
 use super::attribute;
-use super::matched::{Found, MatchTally, Nearest};
+use super::matched::{MatchTally, Nearest};
 use super::row::{Better, CriterionRow, Reach, never};
 use crate::index::position;
 use crate::ranking::rules::{Frame, PositionRules};
@@ -73,8 +73,6 @@ impl MatchTally for Tally {
     fn begin(_: &Frame) -> Tally {
         Tally
     }
-    #[inline(always)]
-    fn count(&mut self, _: &Found<'_>) {}
     #[inline(always)]
     fn value(self, nearest: &Nearest<'_>) -> u32 {
         nearest.frame.proximity + (nearest.way >> 16)
