@@ -301,6 +301,13 @@ pub enum MetaCommand {
         #[serde(with = "serde_bytes")]
         log: Vec<u8>,
     },
+    /// Reserves an incarnation, which is this command's task id, for what a name will stand for as a replica, or for a partition of that.
+    BeginReplica {
+        /// The name whose configuration it will have.
+        name: IndexName,
+        /// Group of what it will follow.
+        group: GroupId,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -365,6 +372,7 @@ impl MetaCommand {
             MetaCommand::AskForSuggestions { .. } => row(41, level::RECOMMEND),
             MetaCommand::BeginSuggestions { .. } => row(42, level::RECOMMEND),
             MetaCommand::EndSuggestions { .. } => row(43, level::RECOMMEND),
+            MetaCommand::BeginReplica { .. } => making(44, level::RESERVED_FOR),
         }
     }
 

@@ -150,6 +150,11 @@ fn is_abreast(context: &NodeContext) -> bool {
     meta.is_ok_and(|group| group.leases.may_read_if(is_told, |_| *group.applied.borrow()))
 }
 
+/// As [`keep_abreast`], for who must not go on otherwise. Errors: `Unavailable` when the meta group does not answer within a second.
+pub async fn be_abreast(context: &NodeContext) -> Result<()> {
+    if is_abreast(context) { Ok(()) } else { Box::pin(learn(context)).await }
+}
+
 /// Before something known is used that others may have changed: waits, on a node without a lease of the meta group, or that has
 /// not heard of its leader for a second, until it knows what they know; at most a second, and when nobody answers not again for
 /// some seconds or until something is heard. Cost otherwise: an atomic load and a lock.

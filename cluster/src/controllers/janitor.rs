@@ -259,7 +259,7 @@ mod tests {
     #[test]
     fn a_copy_is_given_up_when_nobody_can_be_at_it() {
         let mut meta = MetaState::default();
-        meta.reserved.insert(7, GroupId(1));
+        meta.reserved.insert(7, crate::meta::Reservation { group: GroupId(1), replica: None });
         let seconds = Duration::from_secs;
         let given_up = |age: Duration, oldest: Option<Duration>| {
             let mut ages = Ages::default();

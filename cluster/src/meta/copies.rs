@@ -7,59 +7,14 @@
 //! that goes through the catalogue without holding anybody up and says in its command what it has looked at
 //! ([`Looked`]); when the catalogue is another one by then, or a copy will make it so, the command has no effect.
 
-use super::rows::{Row, RowChange, StateTable, group, number};
-use super::{At, IndexRow, MetaState, Role, SharedMap, Side};
+use super::rows::RowChange;
+use super::{At, IndexRow, MetaState, Role, Side};
 use crate::command::{Copied, Looked, Source};
 use quorate_model::{GroupId, IndexName, TaskId, level};
 use quorate_node::ops::Incarnation;
-use std::ops::{Deref, DerefMut};
 
 /// Incarnations of one copy at most: one for each cluster, far below the numbers that a command has.
 pub const COPIES_MAX: usize = 1_000;
-
-/// A row for each incarnation that is reserved, with its group.
-const RESERVED: u8 = b'r';
-
-/// Incarnations reserved as the destination of a copy, with their group.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Reserved(SharedMap<Incarnation, GroupId>);
-
-impl Deref for Reserved {
-    type Target = SharedMap<Incarnation, GroupId>;
-    fn deref(&self) -> &Self::Target {
-        &self.0
-    }
-}
-impl DerefMut for Reserved {
-    fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.0
-    }
-}
-
-impl StateTable for Reserved {
-    fn kinds(&self) -> &'static [u8] {
-        &[RESERVED]
-    }
-    fn hashed_as(&self) -> &'static str {
-        "copies"
-    }
-    fn rows(&self) -> Box<dyn Iterator<Item = RowChange> + '_> {
-        Box::new(self.iter().map(|(incarnation, group)| RowChange::reserved(*incarnation, *group)))
-    }
-    fn take(&mut self, row: Row<'_>) -> Option<()> {
-        self.insert(number(row.rest)?, group(row.value)?);
-        Some(())
-    }
-}
-
-impl RowChange {
-    fn reserved(incarnation: Incarnation, group: GroupId) -> RowChange {
-        Self::put(RESERVED, &incarnation.to_be_bytes(), group.0.to_be_bytes().to_vec())
-    }
-    pub(super) fn not_reserved(incarnation: Incarnation) -> RowChange {
-        Self::delete(RESERVED, &incarnation.to_be_bytes())
-    }
-}
 
 impl MetaState {
     /// Notes whether these changes of the last command are of the catalogue.
@@ -83,10 +38,8 @@ impl MetaState {
         self.catalogue_changed() <= changed && !self.copies_since_before(through)
     }
 
-    pub(super) fn begin_copy(&mut self, at: At, group: GroupId) -> Vec<RowChange> {
-        let incarnation = TaskId::new(GroupId::META, at.log_index).0;
-        self.reserved.insert(incarnation, group);
-        vec![RowChange::reserved(incarnation, group)]
+    pub(super) fn reserve(&mut self, at: At, group: GroupId, replica: Option<IndexName>) -> Vec<RowChange> {
+        vec![self.reserved.add(TaskId::new(GroupId::META, at.log_index).0, group, replica)]
     }
 
     pub(super) fn begin_copies(&mut self, at: At, groups: &[GroupId]) -> Vec<RowChange> {
@@ -99,11 +52,7 @@ impl MetaState {
         };
         let first = TaskId::new(GroupId::META, at.log_index).0;
         let reserved = (first..).zip(groups.iter().copied());
-        let reserve = |(incarnation, group)| {
-            self.reserved.insert(incarnation, group);
-            RowChange::reserved(incarnation, group)
-        };
-        changes.extend(reserved.map(reserve));
+        changes.extend(reserved.map(|(incarnation, group)| self.reserved.add(incarnation, group, None)));
         changes
     }
 
@@ -133,7 +82,7 @@ impl MetaState {
 
     pub(super) fn abandon_copy(&mut self, incarnation: Incarnation) -> Vec<RowChange> {
         match self.reserved.remove(&incarnation) {
-            Some(group) => vec![RowChange::not_reserved(incarnation), self.tombstone(incarnation, group)],
+            Some(it) => vec![RowChange::not_reserved(incarnation), self.tombstone(incarnation, it.group)],
             None => vec![],
         }
     }
@@ -150,7 +99,7 @@ impl MetaState {
         let is_there = |source: &Source| {
             self.catalogue.get(&source.name).is_some_and(|row| row.incarnation == source.incarnation)
         };
-        let is_ready = |copied: &Copied| self.reserved.get(&copied.incarnation) == Some(&copied.group);
+        let is_ready = |copied: &Copied| self.reserved.is_in(copied.incarnation, copied.group);
         if old.is_some_and(|old| old.role != Role::Alone)
             || !sources.iter().all(is_there)
             || !copies.iter().all(is_ready)

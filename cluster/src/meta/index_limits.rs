@@ -36,7 +36,7 @@ impl IndexLimits {
             return Err(too_many(&format!("the installation has {there} of at most {most}")));
         }
         for group in &new {
-            let copies = meta.reserved.values().filter(|it| *it == group).count();
+            let copies = meta.reserved.values().filter(|it| it.group == *group).count();
             let there = meta.catalogue.count_of(*group) + copies;
             if there + new.iter().filter(|it| *it == group).count() > self.of_group {
                 let most = self.of_group;
@@ -61,7 +61,7 @@ fn new_in(meta: &MetaState, command: &MetaCommand) -> Vec<GroupId> {
             Some(_) => vec![],
             None => vec![*group],
         },
-        MetaCommand::BeginCopy { group } => vec![*group],
+        MetaCommand::BeginCopy { group } | MetaCommand::BeginReplica { name: _, group } => vec![*group],
         MetaCommand::BeginCopies { groups } => groups.clone(),
         MetaCommand::SetReplicas { name, replicas, .. } => {
             let Some(primary) = meta.catalogue.get(name) else { return vec![] };
@@ -94,7 +94,7 @@ mod tests {
             let row = IndexRow { incarnation: 1, group: GroupId(group), created_ms: 0, role: Role::Alone };
             state.catalogue.put(name(index), row);
         }
-        state.reserved.insert(9, GroupId(1));
+        state.reserved.add(9, GroupId(1), None);
         state
     }
 
@@ -128,6 +128,8 @@ mod tests {
             (copies(&[2, 2]), 3, 5, false),
             (MetaCommand::BeginCopy { group: GroupId(1) }, 3, 9, false),
             (MetaCommand::BeginCopy { group: GroupId(2) }, 3, 9, true),
+            (MetaCommand::BeginReplica { name: name("a"), group: GroupId(1) }, 3, 9, false),
+            (MetaCommand::BeginReplica { name: name("a"), group: GroupId(2) }, 3, 9, true),
             (replicas("c", &[("r", None), ("s", None)]), 3, 6, true),
             (replicas("c", &[("r", None), ("s", None), ("t", None)]), 3, 7, false),
             (replicas("a", &[("r", Some(9))]), 3, 4, true),

@@ -18,6 +18,7 @@ mod log_of_tests;
 mod node_rows;
 mod nodes;
 mod partitions;
+mod reserved;
 mod restore;
 mod rows;
 mod sources;
@@ -30,7 +31,7 @@ mod users;
 pub use admin_key::{Installation, KeyHistory, RetiredKey};
 use arc_swap::ArcSwap;
 pub use catalogue::{Catalogue, IndexRow, Link, Role, group_of};
-pub use copies::{COPIES_MAX, Reserved};
+pub use copies::COPIES_MAX;
 pub use dictionaries::DictionaryChanges;
 pub use index_limits::IndexLimits;
 pub use indices::Tombstoned;
@@ -38,6 +39,7 @@ pub use keys::{DeletedKey, KeyDigest, KeyMap, Keys};
 pub use links::too_many;
 pub use nodes::{CLUSTERS_MAX, ClusterRow, META_VOTERS_MAX, NodeRow, NotAdmitted};
 pub use quorate_model::SharedMap;
+pub use reserved::{Reservation, Reserved};
 pub use restore::RowError;
 pub use rows::RowChange;
 pub use suggestions_row::{BuildBegun, Built, SuggestionsRow};
@@ -67,7 +69,7 @@ pub struct MetaState {
     pub keys: Keys,
     /// Where calls may come from.
     pub sources: Arc<AllowedSources>,
-    /// Incarnations reserved as the destination of a copy, with their group.
+    /// Incarnations that are being made for names.
     pub reserved: Reserved,
     /// Incarnations that no name stands for any more and that still hold files in their group.
     pub tombstoned: Tombstoned,
@@ -133,7 +135,9 @@ impl MetaState {
     /// Carries a command out and returns the rows that changed. A command that does not fit changes nothing.
     pub fn apply(&mut self, at: At, command: MetaCommand) -> Vec<RowChange> {
         let before = self.level();
+        let watched = self.watched();
         let mut changes = self.carry_out(at, command);
+        changes.extend(self.give_up_outdated(watched));
         if before < DICTIONARIES_ACT && !self.dictionaries.custom.is_empty() {
             // those from before act now, if this command has raised the level
             changes.extend(self.revise_dictionaries(at));
@@ -152,7 +156,8 @@ impl MetaState {
             MetaCommand::CreateIndex { name, group } => self.create_index(at, name, group),
             MetaCommand::DeleteIndex { name, incarnation } => self.delete_index(at, &name, incarnation),
             MetaCommand::MoveIndex { from, to, replicas } => self.move_index(at, &from, &to, &replicas),
-            MetaCommand::BeginCopy { group } => self.begin_copy(at, group),
+            MetaCommand::BeginCopy { group } => self.reserve(at, group, None),
+            MetaCommand::BeginReplica { name, group } => self.reserve(at, group, Some(name)),
             MetaCommand::PointIndex { name, incarnation, group } => {
                 self.point_index(at, name, incarnation, group)
             }

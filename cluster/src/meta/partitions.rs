@@ -136,7 +136,7 @@ impl MetaState {
             let wanted = |link: &Link| {
                 let name = link.name.partition_in(number).ok()?;
                 let prepared = ready.iter().find(|it| it.name == name).map(|it| it.incarnation);
-                let prepared = prepared.filter(|it| self.reserved.get(it) == Some(&group));
+                let prepared = prepared.filter(|it| self.reserved.is_in(*it, group));
                 Some(WantedReplica { name, kind: link.kind, prepared })
             };
             let wanted: Vec<WantedReplica> = row.replicas().iter().filter_map(wanted).collect();

@@ -90,6 +90,7 @@ impl Machine {
                 revision: revision.parse().expect("a log index"),
             },
             ["begin", to] => MetaCommand::BeginCopy { group: group(to) },
+            ["begin", to, index] => MetaCommand::BeginReplica { name: name(index), group: group(to) },
             ["point", index, life, to] => MetaCommand::PointIndex {
                 name: name(index),
                 incarnation: incarnation(life),
@@ -166,7 +167,10 @@ impl Machine {
             lines.insert(0, format!("{}:{}", installation.app_id, installation.admin_key[31]));
         }
         lines.extend(self.state.keys.living().keys().map(|value| format!("key:{value}")));
-        lines.extend(self.state.reserved.iter().map(|(it, group)| format!("reserved:{}@{group}", life(it))));
+        lines.extend(self.state.reserved.iter().map(|(it, Reservation { group, replica })| {
+            let of = replica.iter().map(|name| format!("={name}")).collect::<String>();
+            format!("reserved:{}@{group}{of}", life(it))
+        }));
         lines.extend(
             self.state.tombstoned.iter().map(|(it, group)| format!("tombstoned:{}@{group}", life(it))),
         );
@@ -257,6 +261,17 @@ fn a_copy_is_seen_when_it_is_complete() {
         ("create a 3, begin 3, point b 2 3", "a=1@3/1 b=2@3/3"),
         ("create a 3, create b 4, begin 3, point b 3 3", "a=1@3/1 b=3@3/2 tombstoned:2@4"),
         ("create a 3, begin 3, abandon 2", "a=1@3/1 tombstoned:2@3"),
+        ("create a 3, begin 3 a", "a=1@3/1 reserved:2@3=a"),
+        ("create a 3, begin 3 a, abandon 2", "a=1@3/1 tombstoned:2@3"),
+        // what the name stands for now may be configured otherwise
+        ("create a 3, begin 3 a, delete a 1", "tombstoned:1@3 tombstoned:2@3"),
+        ("begin 3 a, create a 3", "a=2@3/2 tombstoned:1@3"),
+        ("create a 3, begin 3 a, begin 4, point a 3 4", "a=3@4/1 tombstoned:1@3 tombstoned:2@3"),
+        ("create a 3, create b 4, begin 3 a, move b a", "a=2@4/2 tombstoned:1@3 tombstoned:3@3"),
+        ("create a 3, create b 4, begin 3 a, move a b", "b=1@3/1 tombstoned:2@4 tombstoned:3@3"),
+        ("create a 3, create b 4, begin 3 a, delete b 2", "a=1@3/1 reserved:3@3=a tombstoned:2@4"),
+        ("create a 3, create b 3, begin 3 b, link a 1 b:3", "a=1@3/1[b] b=3@3/2<a tombstoned:2@3 tell:1/4"),
+        ("create a 3, link a 1 ~r, begin 3 r, link a 1 r", "a=1@3/1[r] r=2@3/2<a tombstoned:3@3 tell:1/4"),
         ("create a 3, begin 3, abandon 2, point b 2 3", "a=1@3/1 tombstoned:2@3"),
         ("create a 3, begin 3, point b 2 3, abandon 2", "a=1@3/1 b=2@3/3"),
         ("begin 3, begin 3, point b 2 3, abandon 1, dropped 1", "b=2@3/3"),

@@ -107,7 +107,7 @@ mod tests {
                 }
                 "copy" if state.take_turn(at, Side::Copies).is_ok() => {
                     copies += 1;
-                    state.reserved.insert(copies, GroupId(1));
+                    state.reserved.add(copies, GroupId(1), None);
                     begun.push("copy");
                 }
                 "freeze" | "copy" => begun.push("-"),

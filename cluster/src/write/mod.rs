@@ -11,7 +11,10 @@ pub mod operate;
 pub mod replicas;
 pub mod resource_changes;
 pub mod searches;
+mod setting_changes;
 pub mod tasks;
+
+pub use setting_changes::settings;
 
 use crate::clock::rfc3339;
 use crate::clock::write_deadline;
@@ -24,8 +27,8 @@ use crate::meta::IndexRow;
 use crate::metrics;
 use crate::read;
 use crate::types::{CallerOp, Receipt};
+use crate::write::replicas::settled;
 use futures_util::future::try_join_all;
-use quorate_model::level;
 use quorate_model::record::with_object_id;
 use quorate_model::{Error, IndexName, RecordOp, ResourceKind, Result, TaskId};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -37,7 +40,7 @@ use std::time::Instant;
 const CREATE_ATTEMPTS: usize = 8;
 
 /// What a caller's operations on one index come to.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
     /// Operations that have an effect.
     ops: Vec<RecordOp>,
@@ -165,7 +168,7 @@ pub fn check_files(context: &NodeContext, name: &IndexName, row: &IndexRow) -> R
     }
 }
 
-async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Result<Accepted> {
+async fn carry_out(context: &NodeContext, name: &IndexName, mut plan: Plan) -> Result<Accepted> {
     if plan.deletes_index() {
         return delete(context, name).await;
     }
@@ -176,12 +179,27 @@ async fn carry_out(context: &NodeContext, name: &IndexName, plan: Plan) -> Resul
         settings(context, name, none, Reach::Index).await?;
     }
     let (deadline, purpose) = (write_deadline(), plan.purpose());
-    let row = index_for_write(context, name, deadline).await?;
-    replicas::check_writable(&row, name)?;
-    let command = plan.command(row.incarnation, &context.resource_kinds());
-    let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
-    metrics::accepted("records");
-    Ok(accepted)
+    let index = (name, Reach::Index);
+    loop {
+        // what starts anew has another configuration, too
+        let again = (plan.reset == Reset::Everything).then(|| plan.clone());
+        if again.is_some() {
+            settled::until_settled(context, index, deadline).await?;
+        }
+        let row = index_for_write(context, name, deadline).await?;
+        replicas::check_writable(&row, name)?;
+        let command = plan.command(row.incarnation, &context.resource_kinds());
+        let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
+        match again {
+            Some(again) if !settled::is_kept(context, index, row.incarnation, deadline).await? => {
+                plan = again;
+            }
+            Some(_) | None => {
+                metrics::accepted("records");
+                return Ok(accepted);
+            }
+        }
+    }
 }
 
 /// Applies operations to one index, in order and as one.
@@ -244,60 +262,6 @@ impl Reach {
             Reach::Replicas => IndexCommand::Forward { command: Box::new(command) },
         }
     }
-}
-
-/// Changes the settings of one index, and which replicas it has.
-pub async fn settings(
-    context: &NodeContext,
-    name: &IndexName,
-    mut changes: Map<String, Value>,
-    reach: Reach,
-) -> Result<Receipt> {
-    let deadline = write_deadline();
-    let listed = replicas::listed(&changes)?;
-    let known = context.meta();
-    if let Some(wanted) = &listed {
-        replicas::check(&known, name, wanted)?;
-    }
-    if let Some(row) = known.catalogue.get(name) {
-        replicas::check_settings(row, &changes)?;
-    }
-    changes.remove("replicas");
-    changes.remove("slaves");
-    let turned = replicas::turned(context, name, listed.as_deref().unwrap_or_default(), &changes).await?;
-    let changes = serde_json::to_vec(&changes).expect("a JSON object always serialises");
-    // before anything is made or linked for them
-    context.proposer().check_level(&level::of_settings(&changes))?;
-    let row = index_for_write(context, name, deadline).await?;
-    let announcing = context.janitor().announcing().await;
-    let announced = match listed {
-        Some(wanted) if wanted != row.replicas() => {
-            Some(replicas::link(context, name, &wanted, deadline).await?)
-        }
-        Some(_) | None => None,
-    };
-    let (index, group) = match &announced {
-        Some((primary, told)) => (*primary, told.group),
-        None => (row.incarnation, row.group),
-    };
-    let change = IndexCommand::Settings { index, changes, replace: false };
-    let is_linked = announced.is_some();
-    let command = match announced {
-        None => reach.of(change),
-        // new replicas take over what is set with them
-        Some((_, told)) => {
-            let linked = [change.clone(), told.command].into_iter().chain(turned);
-            IndexCommand::Sequence { commands: linked.chain([reach.of(change)]).collect() }
-        }
-    };
-    let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
-    drop(announcing);
-    context.janitor().wake();
-    if is_linked {
-        tasks::until_known(context, deadline).await?;
-    }
-    metrics::accepted("settings");
-    Ok(receipt(accepted, vec![]))
 }
 
 /// Removes an index; for a missing one there is a task all the same. Errors: `Forbidden` for a linked replica.

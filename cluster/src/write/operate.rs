@@ -12,9 +12,10 @@ use crate::read;
 use crate::read::index_config::{self, IndexConfig};
 use crate::write::configuring;
 use crate::write::copies::{self, Filling};
+use crate::write::replicas::settled::{is_kept, until_settled};
 use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
-use crate::write::{check_files, index_for_write};
+use crate::write::{Reach, check_files, index_for_write};
 use futures_util::future::join_all;
 use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
@@ -219,29 +220,40 @@ pub async fn copy_pieces(
     scope: &[String],
 ) -> Result<Accepted> {
     let deadline = write_deadline();
-    let to = index_for_write(context, destination, deadline).await?;
-    let mut commands = Vec::new();
     if source != destination {
         read::look_again(context, source).await;
     }
     // of a source that is not there nothing is copied: whoever mistypes it would lose what the destination has
-    if let Some(from) = row_of(context, source).filter(|_| source != destination) {
-        let mut kinds = context.resource_kinds();
-        kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
-        let IndexConfig { settings, resources } = shown_config(context, &from, &kinds, deadline).await?;
-        if scope.iter().any(|piece| piece == SCOPE_SETTINGS) {
-            let ours = index_config::now(context, &to, &[], deadline).await?.settings;
-            commands.push(configuring::settings(to.incarnation, &merged(settings.document.clone(), &ours)));
+    let pieces = match row_of(context, source).filter(|_| source != destination) {
+        Some(from) => {
+            let mut kinds = context.resource_kinds();
+            kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
+            Some(shown_config(context, &from, &kinds, deadline).await?)
         }
-        commands.extend(configuring::resources(to.incarnation, resources));
-    }
-    let command = match commands.is_empty() {
-        true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
-        false => IndexCommand::Sequence { commands },
+        None => None,
     };
-    let accepted = context.proposer().propose_index(to.group, command, Purpose::Add, deadline).await?;
-    metrics::accepted("copy");
-    Ok(accepted)
+    loop {
+        until_settled(context, (destination, Reach::Index), deadline).await?;
+        let to = index_for_write(context, destination, deadline).await?;
+        let mut commands = Vec::new();
+        if let Some(IndexConfig { settings, resources }) = pieces.clone() {
+            if scope.iter().any(|piece| piece == SCOPE_SETTINGS) {
+                let ours = index_config::now(context, &to, &[], deadline).await?.settings;
+                let document = merged(settings.document.clone(), &ours);
+                commands.push(configuring::settings(to.incarnation, &document));
+            }
+            commands.extend(configuring::resources(to.incarnation, resources));
+        }
+        let command = match commands.is_empty() {
+            true => IndexCommand::Records { index: to.incarnation, ops: vec![] },
+            false => IndexCommand::Sequence { commands },
+        };
+        let accepted = context.proposer().propose_index(to.group, command, Purpose::Add, deadline).await?;
+        if is_kept(context, (destination, Reach::Index), to.incarnation, deadline).await? {
+            metrics::accepted("copy");
+            return Ok(accepted);
+        }
+    }
 }
 
 /// The source's settings with those of the destination that are never copied.

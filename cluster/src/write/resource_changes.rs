@@ -8,6 +8,7 @@ use crate::metrics;
 use crate::read::call::ask;
 use crate::read::resources::CountResources;
 use crate::types::Receipt;
+use crate::write::replicas::settled::{is_kept, until_settled};
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::level::{self, Needs};
 use quorate_model::{IndexName, RecommendRule, ResourceKind, Result};
@@ -115,14 +116,19 @@ pub async fn change(
     let deadline = write_deadline();
     // before an index is made for them
     context.proposer().check_level(&change.needs(kind))?;
-    let row = index_for_write(context, name, deadline).await?;
-    change.check(context, &row, kind).await?;
     let purpose = change.purpose();
     let change = change.stamped(kind, context.ids().time_ms());
-    let command = reach.of(change.command(row.incarnation, kind));
-    let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
-    metrics::accepted(kind.name());
-    Ok(receipt(accepted, vec![]))
+    loop {
+        until_settled(context, (name, reach), deadline).await?;
+        let row = index_for_write(context, name, deadline).await?;
+        change.check(context, &row, kind).await?;
+        let command = reach.of(change.clone().command(row.incarnation, kind));
+        let accepted = context.proposer().propose_index(row.group, command, purpose, deadline).await?;
+        if is_kept(context, (name, reach), row.incarnation, deadline).await? {
+            metrics::accepted(kind.name());
+            return Ok(receipt(accepted, vec![]));
+        }
+    }
 }
 
 #[cfg(test)]

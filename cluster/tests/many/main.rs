@@ -2,6 +2,7 @@
 
 mod answers;
 mod cluster_down;
+mod configured;
 #[path = "../../src/lifecycle/crash_copy.rs"]
 mod crash_copy;
 mod damage;

@@ -58,6 +58,8 @@ pub const ORDERED_CURSORS: u16 = 9;
 pub const OVERLAP_OF_ALL: u16 = 10;
 /// From this level on, partial updates say how large a record may become.
 pub const BOUNDED_GROWTH: u16 = 11;
+/// From this level on, it is known for which name something is made ready as a replica.
+pub const RESERVED_FOR: u16 = 11;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;

@@ -14,6 +14,7 @@ use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::read;
 use crate::read::call::ask;
 use crate::read::settings::{GetSettings, ShownSettings};
+use crate::write::Reach;
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
 use quorate_model::{Error, IndexName, Result};
@@ -22,6 +23,7 @@ use serde_json::{Map, Value};
 use std::time::Instant;
 
 mod prepared;
+pub mod settled;
 #[cfg(test)]
 use prepared::fill;
 pub use prepared::{Prepared, abandon_unused, prepare, prepare_filled};
@@ -54,29 +56,36 @@ fn is_modified(name: &IndexName) -> bool {
     })
 }
 
-/// The settings of virtual replicas that are to become standard ones, as changes of these: what was their primary's was never theirs.
-/// `changes` are those of the primary.
-pub async fn turned(
+/// Gives virtual replicas that are to become standard ones what they show of their primary but for its order, in time before they are
+/// linked: it acts from then on, and who changes it afterwards comes later. `changes` are those of the primary.
+pub async fn take_over_from_primary(
     context: &NodeContext,
     name: &IndexName,
     wanted: &[Link],
     changes: &Map<String, Value>,
-) -> Result<Vec<IndexCommand>> {
+    deadline: Instant,
+) -> Result<()> {
     let meta = context.meta();
     let row = meta.catalogue.get(name);
     let is_turned = |link: &&Link| {
         let before = row.into_iter().flat_map(IndexRow::replicas).find(|before| before.name == link.name);
         link.kind == ReplicaKind::Standard && before.is_some_and(|before| before.kind == ReplicaKind::Virtual)
     };
-    let mut commands = vec![];
-    for link in wanted.iter().filter(is_turned) {
-        let Some(index) = meta.catalogue.get(&link.name).map(|row| row.incarnation) else { continue };
-        let ShownSettings(shown) = ask(context, GetSettings { index: link.name.clone() }).await?;
-        let changes = serde_json::to_vec(&shown.without_order_of_primary(changes));
-        let changes = changes.expect("a JSON object always serialises");
-        commands.push(IndexCommand::Settings { index, changes, replace: false });
+    for Link { name, kind: _ } in wanted.iter().filter(is_turned) {
+        loop {
+            let row = context.meta().catalogue.get(name).cloned();
+            let row = row.ok_or_else(|| Error::no_index(name.as_str()))?;
+            let ShownSettings(shown) = ask(context, GetSettings { index: name.clone() }).await?;
+            let changes = serde_json::to_vec(&shown.taken_over_from_primary(changes));
+            let changes = changes.expect("a JSON object always serialises");
+            let command = IndexCommand::Settings { index: row.incarnation, changes, replace: false };
+            context.proposer().propose_index(row.group, command, Purpose::Add, deadline).await?;
+            if settled::is_kept(context, (name, Reach::Index), row.incarnation, deadline).await? {
+                break;
+            }
+        }
     }
-    Ok(commands)
+    Ok(())
 }
 
 /// Checks that `wanted` may be the replicas of `name`. Errors: `Invalid` with the name that cannot be one.

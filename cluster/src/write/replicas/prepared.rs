@@ -14,7 +14,7 @@ use crate::meta::{Link, MetaState};
 use crate::read::index_config::{self, IndexConfig};
 use crate::write::{configuring, tasks};
 use futures_util::future::try_join_all;
-use quorate_model::{GroupId, IndexName, Result, TaskId};
+use quorate_model::{GroupId, IndexName, Result, TaskId, level};
 use quorate_node::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -40,7 +40,8 @@ struct Life {
     primary: IndexName,
     /// The index that it has its configuration of.
     configured_as: IndexName,
-    config: IndexConfig,
+    /// What it was configured as.
+    config: Option<IndexConfig>,
 }
 
 impl Prepared {
@@ -73,7 +74,8 @@ impl Prepared {
 }
 
 /// Reserves an incarnation for each of `names` in the group of `primary`, and one for each of their partitions in the group of
-/// the partition that it will follow, except in clusters that are silent; all with the settings, synonyms and rules that the name has now.
+/// the partition that it will follow, except in clusters that are silent; all with the settings, synonyms and rules that the name has
+/// now. From level 11 on nobody is answered who changes these until what is reserved is in use or given up ([`super::settled`]).
 pub async fn prepare(
     context: &NodeContext,
     primary: &IndexName,
@@ -81,11 +83,9 @@ pub async fn prepare(
     deadline: Instant,
 ) -> Result<Prepared> {
     let mut prepared = Prepared::default();
-    for link in names {
-        if let Err(error) = prepare_one(context, primary, link, &mut prepared, deadline).await {
-            abandon_unused(context, &prepared).await;
-            return Err(error);
-        }
+    if let Err(error) = prepare_all(context, primary, names, &mut prepared, deadline).await {
+        abandon_unused(context, &prepared).await;
+        return Err(error);
     }
     Ok(prepared)
 }
@@ -105,7 +105,26 @@ pub async fn prepare_filled(
     Ok(prepared)
 }
 
-async fn prepare_one(
+async fn prepare_all(
+    context: &NodeContext,
+    primary: &IndexName,
+    names: &[&Link],
+    prepared: &mut Prepared,
+    deadline: Instant,
+) -> Result<()> {
+    for link in names {
+        reserve(context, primary, link, prepared, deadline).await?;
+    }
+    if prepared.lives.is_empty() {
+        return Ok(());
+    }
+    // a change that is kept after the configuration was read finds on every node what is reserved
+    tasks::until_known(context, deadline).await?;
+    configure(context, prepared, deadline).await
+}
+
+/// Reserves what a name will stand for, and what partitions of it will.
+async fn reserve(
     context: &NodeContext,
     primary: &IndexName,
     link: &Link,
@@ -113,7 +132,9 @@ async fn prepare_one(
     deadline: Instant,
 ) -> Result<()> {
     let meta = context.meta();
-    let Some(config) = config_of(context, &meta, &link.name, deadline).await? else { return Ok(()) };
+    if meta.catalogue.get(&link.name).is_none() {
+        return Ok(());
+    }
     let partitions = if meta.partitions_follow() { meta.other_partitions(primary) } else { vec![] };
     for followed in std::iter::once(primary).chain(&partitions) {
         let Some(group) = meta.catalogue.get(followed).map(|row| row.group) else { continue };
@@ -125,19 +146,35 @@ async fn prepare_one(
             .partition()
             .1
             .map_or_else(|| Ok(link.name.clone()), |number| link.name.partition_in(number))?;
-        let begin = MetaCommand::BeginCopy { group };
-        let incarnation = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
-        let life = Life {
-            incarnation,
-            group,
-            kind: link.kind,
-            primary: followed.clone(),
-            configured_as: link.name.clone(),
-            config: config.clone(),
+        let begin = match meta.level() >= level::RESERVED_FOR {
+            true => MetaCommand::BeginReplica { name: link.name.clone(), group },
+            false => MetaCommand::BeginCopy { group },
         };
-        let command = configure(&life);
+        let incarnation = context.proposer().propose_meta(begin, Purpose::Add, deadline).await?.task_id.0;
+        let (primary, configured_as) = (followed.clone(), link.name.clone());
+        let life = Life { incarnation, group, kind: link.kind, primary, configured_as, config: None };
         prepared.lives.insert(name, life);
-        context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
+    }
+    Ok(())
+}
+
+/// Gives everything that is ready the configuration that its name has now, unless it has it already.
+async fn configure(context: &NodeContext, prepared: &mut Prepared, deadline: Instant) -> Result<()> {
+    let mut configs = BTreeMap::new();
+    for life in prepared.lives.values_mut() {
+        let name = &life.configured_as;
+        if !configs.contains_key(name) {
+            configs.insert(name.clone(), config_of(context, &context.meta(), name, deadline).await?);
+        }
+        let Some(Some(config)) = configs.get(name) else { continue };
+        if life.config.as_ref().is_some_and(|before| config.is_like(before)) {
+            continue;
+        }
+        life.config = Some(config.clone());
+        let IndexConfig { settings, resources } = config.clone();
+        let commands = configuring::all(life.incarnation, &settings.document, resources);
+        let command = IndexCommand::Sequence { commands };
+        context.proposer().propose_index(life.group, command, Purpose::Add, deadline).await?;
     }
     Ok(())
 }
@@ -153,13 +190,6 @@ async fn config_of(
         Some(row) => index_config::now(context, row, &context.resource_kinds(), deadline).await.map(Some),
         None => Ok(None),
     }
-}
-
-/// Gives an index the configuration that it is to have.
-fn configure(life: &Life) -> IndexCommand {
-    let IndexConfig { settings, resources } = life.config.clone();
-    let commands = configuring::all(life.incarnation, &settings.document, resources);
-    IndexCommand::Sequence { commands }
 }
 
 /// Lets what is ready follow already and waits until reads would see its records; afterwards it has the configuration that the
@@ -178,20 +208,7 @@ pub(super) async fn fill(context: &NodeContext, prepared: &mut Prepared, deadlin
         tasks::until_shown(context, proposed.await?.task_id, REBUILD, deadline).await
     });
     prepared.rebuilt = try_join_all(filled).await?.into_iter().flatten().next();
-    let mut configs = BTreeMap::new();
-    for life in prepared.lives.values_mut() {
-        let name = &life.configured_as;
-        if !configs.contains_key(name) {
-            configs.insert(name.clone(), config_of(context, &context.meta(), name, deadline).await?);
-        }
-        if let Some(Some(config)) = configs.get(name)
-            && !config.is_like(&life.config)
-        {
-            life.config = config.clone();
-            context.proposer().propose_index(life.group, configure(life), Purpose::Add, deadline).await?;
-        }
-    }
-    Ok(())
+    configure(context, prepared, deadline).await
 }
 
 /// Gives up what was prepared and is still only reserved.

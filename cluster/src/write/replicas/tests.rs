@@ -6,7 +6,6 @@ use crate::lifecycle::crash_copy::copy_folder;
 use crate::lifecycle::join;
 use crate::lifecycle::running::{self, Running};
 use crate::options::ServiceOptions;
-use crate::read::index_config;
 use crate::service::Service;
 use crate::types::{CallerOp, ReadRights};
 use crate::write;
@@ -15,6 +14,8 @@ use quorate_store::layout::Layout;
 use serde_json::json;
 use std::path::Path;
 use std::time::Duration;
+
+mod settled;
 
 /// What the process still did.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -205,21 +206,4 @@ async fn a_node_that_died_between_filling_and_moving_has_moved_nothing() {
     service.shutdown().await;
     check(&after, "tmp", &[], 5, Died::BeforeTheGroup).await;
     check(&after, "p", &["r"], 3, Died::BeforeTheGroup).await;
-}
-
-#[actix_rt::test]
-async fn settings_that_come_while_a_replica_is_filled_move_with_it() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let (running, wanted) = before_a_move(dir.path()).await;
-    let context = &running.context;
-    let mut prepared = prepare(context, &name("tmp"), &[&wanted], write_deadline()).await.expect("prepared");
-    let changes = json!({"hitsPerPage": 7}).as_object().expect("an object").clone();
-    write::settings(context, &name("r"), changes, write::Reach::Index).await.expect("accepted");
-    fill(context, &mut prepared, write_deadline()).await.expect("filled");
-    move_over(&running, &prepared).await;
-    let row = context.meta().catalogue.get(&name("r")).cloned().expect("a replica");
-    assert_eq!(Some(row.incarnation), prepared.of(&name("r")));
-    let config = index_config::now(context, &row, &[], write_deadline()).await.expect("its settings");
-    assert_eq!(config.settings.document.get("hitsPerPage"), Some(&json!(7)));
-    running.stop().await;
 }

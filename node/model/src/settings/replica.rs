@@ -25,14 +25,14 @@ impl Settings {
         let kept = self.document.iter().filter(|(name, _)| !table::lookup(name).is_some_and(|row| row.own));
         kept.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
-    /// What a virtual replica that shows these settings keeps as a standard one when its primary is changed so: all but the order
-    /// of the primary.
-    pub fn without_order_of_primary(&self, changes: &Map<String, Value>) -> Map<String, Value> {
+    /// What a virtual replica that shows these settings takes over as a standard one when its primary is changed so: what was its
+    /// primary's, but for the order, `null` for what that has not. What is its own it has, and may be changing at this moment.
+    pub fn taken_over_from_primary(&self, changes: &Map<String, Value>) -> Map<String, Value> {
         let is_order = |name: &str| table::lookup(name).is_some_and(|row| row.own && row.of_primary);
-        let changed = changes.iter().filter(|(name, _)| is_of_primary(name));
-        let kept =
-            self.document.iter().chain(changed).filter(|(name, _)| !is_order(name) && *name != "replicas");
-        kept.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let is_taken = |name: &str| is_of_primary(name) && !is_order(name) && name != "replicas";
+        let unset = table::ROWS.iter().map(|row| (row.name.to_owned(), Value::Null));
+        let set = self.document.iter().chain(changes).map(|(name, value)| (name.clone(), value.clone()));
+        unset.chain(set).filter(|(name, _)| is_taken(name)).collect()
     }
     /// The document that holds on a virtual replica with the document `own` of an index with these settings: index-shaping
     /// settings are the primary's, the others the replica's. The primary's own order of hits stays in force beneath.
@@ -94,6 +94,13 @@ mod tests {
             json!({"searchableAttributes": ["b"], "customRanking": ["asc(m)"], "hitsPerPage": 9}),
         ));
         let shown = primary.expect("valid").on_virtual(&map(json!({"hitsPerPage": 5})));
-        assert_eq!(Value::Object(shown), json!({"searchableAttributes": ["b"], "hitsPerPage": 5}));
+        assert_eq!(Value::Object(shown.clone()), json!({"searchableAttributes": ["b"], "hitsPerPage": 5}));
+        let shown = Settings::from_document(&shown).expect("valid");
+        let changes = map(json!({"attributesForFaceting": ["c"], "ranking": ["typo"], "hitsPerPage": 8}));
+        let mut taken = shown.taken_over_from_primary(&changes);
+        assert!(taken.contains_key("separatorsToIndex") && !taken.contains_key("replicas"));
+        taken.retain(|_, value| !value.is_null());
+        let expected = json!({"searchableAttributes": ["b"], "attributesForFaceting": ["c"]});
+        assert_eq!(Value::Object(taken), expected);
     }
 }
