@@ -24,6 +24,7 @@ use crate::context::abreast;
 use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::{MetaState, USERS_PER_COMMAND_MAX, UserRow, UserState};
+use crate::write::tasks;
 use actor::mailbox;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
@@ -216,7 +217,12 @@ pub async fn remove(context: &NodeContext, user: UserId) -> Result<u64> {
     if !row.is_settled() {
         return Err(busy(&user, row));
     }
-    Ok(propose(context, MetaCommand::RemoveUser { user }).await?.time_ms)
+    let deadline = write_deadline();
+    let command = MetaCommand::RemoveUser { user };
+    let accepted = context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+    // or the next write of the user, through another node, would be answered and go with the others
+    tasks::until_known(context, deadline).await?;
+    Ok(accepted.time_ms)
 }
 
 fn unknown(user: &UserId) -> Error {

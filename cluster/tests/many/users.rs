@@ -248,6 +248,30 @@ async fn keep_reading(node: Service, writer: Rc<Writer>) -> usize {
     reads
 }
 
+/// A write that comes after a removal was answered is not answered as if the user were there, whichever node it comes through.
+#[actix_rt::test]
+async fn c15_every_node_knows_that_a_user_was_removed() {
+    in_time(async {
+        let installation = Installation::start_in(&CLUSTERS).await;
+        for round in 0..12 {
+            let who = format!("user{round}");
+            assign(installation.node(0), &who, CLUSTERS[round % 3]).await;
+            let (first, second) = (installation.node(round), installation.node(round + 1 + round % 2));
+            for node in [first, second] {
+                let record = vec![put("before", json!({"n": 1}))];
+                write(node, &who, INDEX, record).await.expect("a user's write");
+            }
+            first.remove_user(user(&who)).await.expect("accepted");
+            let record = vec![put("after", json!({"n": 2}))];
+            let refused = second.write_records_for(&user(&who), &name(INDEX), record).await;
+            let refused = refused.map(|receipt| receipt.task_id).expect_err("no user");
+            assert_eq!(refused.kind, ErrorKind::Invalid, "round {round}: {refused}");
+        }
+        installation.stop().await;
+    })
+    .await;
+}
+
 #[actix_rt::test]
 async fn c15_a_move_is_not_noticed_by_who_reads_and_writes() {
     in_time(async {
