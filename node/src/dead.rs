@@ -11,12 +11,12 @@ impl Node {
     /// brings back what was removed and not synced yet. Returns whether there was anything.
     ///
     /// A replay may bring the index back meanwhile: the folder gets another name first, in one step, so that it is never found with a
-    /// part of its files.
+    /// part of its files. What a command is filling or removing at this moment, on a node that is behind, is left to it.
     pub fn remove_dead(&self, incarnation: Incarnation) -> Result<bool> {
         let (shared, folder) = (self.shared(), self.layout().index(incarnation));
         let dead = shared.layout.dead_index(incarnation);
-        let none_comes = shared.removal.lock();
-        if shared.index(incarnation).is_some() {
+        let none_comes = shared.in_hand.lock();
+        if none_comes.contains(&incarnation) || shared.index(incarnation).is_some() {
             return Ok(false);
         }
         let looked = shared.files.exists(&folder);

@@ -24,7 +24,7 @@ use crate::log_place::LogPlace;
 use crate::ops::{Incarnation, IndexCommand};
 use crate::pins::GroupPin;
 use crate::shard::{ShardHandle, Unclosed};
-use crate::shared::Shared;
+use crate::shared::{InHand, Shared};
 use parking_lot::Mutex;
 use quorate_engine::index::{Payload, ShardView};
 use quorate_model::{GroupId, RecordOp, Settings};
@@ -426,6 +426,7 @@ impl PlacementMachine {
     }
 
     fn copy(&mut self, at: LogPosition, from: Incarnation, to: Incarnation) -> Result<()> {
+        let _in_hand = InHand::new(&self.node, to);
         let folder = self.node.layout.shard(to, 0);
         let settings = match self.node.index(from) {
             Some(source) => {
@@ -490,6 +491,7 @@ impl PlacementMachine {
     }
 
     fn drop_index(&mut self, at: LogPosition, index: Incarnation) -> Result<()> {
+        let _in_hand = InHand::new(&self.node, index);
         self.unlink_dropped(at, index)?;
         self.changes.delete(rows::by_number(rows::STATE, index));
         self.changes.delete(rows::by_number(kept_files::FILES, index));

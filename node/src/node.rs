@@ -112,7 +112,7 @@ impl Node {
             pins: Mutex::default(),
             lacking: Mutex::default(),
             gone: Mutex::default(),
-            removal: Mutex::default(),
+            in_hand: Mutex::default(),
             clock: Instant::now(),
             last_use: AtomicU64::new(0),
             opened: AtomicU64::new(0),

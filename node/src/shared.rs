@@ -46,9 +46,10 @@ pub(crate) struct Shared {
     pub(crate) lacking: Mutex<BTreeSet<GroupId>>,
     /// Indices whose files are gone, of the groups that have some.
     pub(crate) gone: Mutex<BTreeMap<GroupId, Vec<Arc<IndexState>>>>,
-    /// Held while the folder of an index that is not here gets the name of a dead one, so that none comes meanwhile and finds half of
-    /// it: an entry that is replayed may bring an index back for a moment.
-    pub(crate) removal: Mutex<()>,
+    /// Indices whose folder a command is filling or removing ([`InHand`]). Locked while the folder of an index that is not here gets the name
+    /// of a dead one, so that none comes meanwhile and finds half of it: an entry that is replayed, or carried out late, may
+    /// bring an index back for a moment.
+    pub(crate) in_hand: Mutex<BTreeSet<Incarnation>>,
     pub(crate) clock: Instant,
     pub(crate) last_use: AtomicU64,
     /// Views that were opened.
@@ -67,7 +68,7 @@ impl Shared {
     }
     pub(crate) fn insert(&self, state: Arc<IndexState>) {
         self.touch(&state);
-        let _no_removal = self.removal.lock();
+        let _no_removal = self.in_hand.lock();
         self.indices.write().insert(state);
     }
     pub(crate) fn remove(&self, incarnation: Incarnation) -> Option<Arc<IndexState>> {
@@ -235,5 +236,23 @@ impl Shared {
         for state in &open[..open.len() - limits::OPEN_VIEWS_MAX] {
             state.close_view();
         }
+    }
+}
+
+/// As long as this lives, the folder of an index is the business of one command, also while this node does not hold the index.
+pub(crate) struct InHand {
+    shared: Arc<Shared>,
+    incarnation: Incarnation,
+}
+
+impl InHand {
+    pub(crate) fn new(shared: &Arc<Shared>, incarnation: Incarnation) -> InHand {
+        shared.in_hand.lock().insert(incarnation);
+        InHand { shared: shared.clone(), incarnation }
+    }
+}
+impl Drop for InHand {
+    fn drop(&mut self) {
+        self.shared.in_hand.lock().remove(&self.incarnation);
     }
 }

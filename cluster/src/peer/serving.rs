@@ -12,6 +12,7 @@ use futures_util::FutureExt;
 use parking_lot::Mutex;
 use quorate_model::{GroupId, NodeId};
 use quorate_raft::PeerMessage;
+use quorate_raft::messages::MessageKind;
 use rustc_hash::FxHashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -46,7 +47,9 @@ impl ConsensusIn<'_> {
     fn read(&self, group: GroupId, bytes: &[u8]) -> Result<(GroupId, PeerMessage), End> {
         let message = PeerMessage::decode(bytes).map_err(|error| End::ProtocolError(error.to_string()))?;
         let (from, to) = (NodeId(message.from), NodeId(message.to));
-        if from != self.from || to != self.local.node {
+        // a member that does not lead any more passes questions on to the leader, who answers those who asked
+        let may_be_passed_on = message.kind == MessageKind::ReadIndex;
+        if (from != self.from && !may_be_passed_on) || to != self.local.node {
             return Err(End::ProtocolError(format!(
                 "a message on its connection is from node {from} to node {to}"
             )));

@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::index::{IndexState, Kept};
 use crate::log_place::LogPlace;
 use crate::ops::{Follower, Incarnation, IndexCommand, ReplicaKind};
+use crate::shared::InHand;
 use quorate_engine::index::Payload;
 use quorate_model::settings::replica;
 use quorate_model::{RecordOp, Settings};
@@ -182,6 +183,7 @@ impl PlacementMachine {
             Some(known) => known.settings.load_full(),
             None => Arc::new(Settings::from_document(&primary.settings.load().inherited())?),
         };
+        let _in_hand = InHand::new(&self.node, incarnation);
         self.give_records(at, primary, incarnation)?;
         let state = self.renewed(at, primary.incarnation, incarnation, settings);
         self.keep_given(&state);

@@ -7,11 +7,33 @@ use std::io;
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// A disk on which to remove a folder takes until somebody says so.
+/// What waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Removal {
+    File,
+    Folder,
+}
+
+/// A disk on which to remove something takes until somebody says so, once.
 #[derive(Debug)]
 struct Slow {
-    begun: Mutex<Sender<()>>,
+    waits: Removal,
+    begun: Mutex<Option<Sender<()>>>,
     go_on: Mutex<Receiver<()>>,
+}
+impl Slow {
+    /// Also returns who hears that it waits, and who may let it go on.
+    fn new(waits: Removal) -> (Slow, Receiver<()>, Sender<()>) {
+        let ((begun, has_begun), (say, go_on)) = (channel(), channel());
+        (Slow { waits, begun: Mutex::new(Some(begun)), go_on: Mutex::new(go_on) }, has_begun, say)
+    }
+    fn wait(&self, removal: Removal) -> io::Result<()> {
+        let begun = if removal == self.waits { self.begun.lock().unwrap().take() } else { None };
+        let Some(begun) = begun else { return Ok(()) };
+        begun.send(()).unwrap();
+        let wait = self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(30));
+        wait.map_err(|_| io::Error::other("nobody said to go on"))
+    }
 }
 impl Files for Slow {
     fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
@@ -30,15 +52,14 @@ impl Files for Slow {
         RealFiles.hard_link(from, to)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
+        self.wait(Removal::File)?;
         RealFiles.remove(path)
     }
     fn create_dir_all(&self, path: &Path) -> io::Result<()> {
         RealFiles.create_dir_all(path)
     }
     fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.begun.lock().unwrap().send(()).unwrap();
-        let wait = self.go_on.lock().unwrap().recv_timeout(Duration::from_secs(30));
-        wait.map_err(|_| io::Error::other("nobody said to go on"))?;
+        self.wait(Removal::Folder)?;
         RealFiles.remove_dir_all(path)
     }
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
@@ -64,9 +85,7 @@ fn an_index_comes_while_the_folder_of_a_dead_one_of_the_same_number_is_removed()
     in_system(|| {
         let dir = tempfile::tempdir().unwrap();
         with_dead(dir.path(), 9);
-        let (begun, has_begun) = channel();
-        let (say, go_on) = channel();
-        let files = Slow { begun: Mutex::new(begun), go_on: Mutex::new(go_on) };
+        let (files, has_begun, say) = Slow::new(Removal::Folder);
         let Rig { node, mut machine, .. } = Rig::open_on(dir.path(), vec![], Arc::new(files));
         assert_eq!(node.layout().incarnations().unwrap(), [9]);
         std::thread::scope(|scope| {
@@ -94,6 +113,36 @@ fn an_index_comes_while_the_folder_of_a_dead_one_of_the_same_number_is_removed()
             );
             let page = wait_for(browse).unwrap();
             assert_eq!(page.hits.iter().map(|hit| hit.to_vec()).collect::<Vec<_>>(), [record.as_bytes()]);
+        }
+    });
+}
+
+/// A node that is behind carries the end of an index out after the installation has forgotten it.
+#[test]
+fn a_folder_that_a_command_is_removing_is_left_to_it() {
+    in_system(|| {
+        for removal in [Removal::File, Removal::Folder] {
+            let dir = tempfile::tempdir().unwrap();
+            let (files, has_begun, say) = Slow::new(removal);
+            let Rig { node, mut machine, .. } = Rig::open_on(dir.path(), vec![], Arc::new(files));
+            machine.apply(position(1), records(9, vec![put("x", 1)])).unwrap();
+            let deadline = Instant::now() + Duration::from_secs(30);
+            while !node.is_visible(GROUP, 1) {
+                assert!(Instant::now() < deadline);
+                std::thread::yield_now();
+            }
+            std::thread::scope(|scope| {
+                let node = &node;
+                let janitor = scope.spawn(move || {
+                    has_begun.recv_timeout(Duration::from_secs(30)).unwrap();
+                    let removed = node.remove_dead(9);
+                    say.send(()).unwrap();
+                    removed
+                });
+                machine.apply(position(2), IndexCommand::Drop { index: 9 }).unwrap();
+                assert!(!janitor.join().unwrap().unwrap(), "{removal:?}");
+            });
+            assert_eq!(std::fs::read_dir(node.layout().indices()).unwrap().count(), 0, "{removal:?}");
         }
     });
 }

@@ -78,6 +78,23 @@ async fn wrong_greetings_are_refused() {
     assert!(node.heard.met.lock().is_empty());
 }
 
+#[tokio::test]
+async fn a_question_may_be_passed_on_for_another_member() {
+    let node = start(options(node_id()));
+    let fake = fake().await;
+    let (mut reader, mut writer) = framed(fake.dial(&node.address, CONSENSUS).await);
+    write_frame(&mut writer, &Frame::Hello(fake.hello(CONSENSUS))).await.unwrap();
+    assert!(matches!(next_frame(&mut reader).await, Ok(Frame::Hello(_))));
+    let asks = |from| PeerMessage { kind: MessageKind::ReadIndex, from, to: node.id.0, ..message(1, 10) };
+    // also the question of who leads by now
+    for from in [fake.id.0 + 1_000_000, node.id.0] {
+        let frame = Frame::Consensus(vec![(GroupId(1), asks(from).encode().into())]);
+        write_frame(&mut writer, &frame).await.unwrap();
+        let is_heard = || node.heard.messages.lock().iter().any(|(_, _, heard, _)| *heard == asks(from));
+        eventually("the question is handed on", is_heard).await;
+    }
+}
+
 /// Greets as it should be and then sends these bytes, which must end the connection with a complaint.
 async fn says(fake: &Fake, node: &Node, purpose: Purpose, bytes: &[u8], expected: &str) {
     let (mut reader, mut writer) = framed(fake.dial(&node.address, purpose).await);

@@ -20,9 +20,9 @@ use std::time::{Duration, Instant};
 const INTERVAL: Duration = Duration::from_millis(2);
 /// At the end after so long.
 const INTERVAL_MAX: Duration = Duration::from_millis(64);
-/// How long something may be made ready while somebody waits for it: who makes it then has a fifth of the time of a write left, or is
-/// gone. When it is still at it, it begins anew.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 20 });
+/// How long something may be made ready while somebody waits for it: twice as long as a move waits for replicas that have to be rebuilt.
+/// Who is still at it begins anew, and has half the time of a write left.
+const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 12 });
 /// How long the meta group may take to say how far it is: a new leader may have to be found.
 const ABREAST: Duration = Duration::from_secs(10);
 
