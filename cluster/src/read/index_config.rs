@@ -1,7 +1,7 @@
 //! What an index has beside its records, as of every write that was answered before: for copies and new replicas.
 
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
-use super::{resources, settings};
+use super::{resources, settings, virtual_primary};
 use crate::clock::within;
 use crate::context::NodeContext;
 use crate::meta::IndexRow;
@@ -73,6 +73,22 @@ pub async fn now(
     let (kinds, within_ms) = (kinds.to_vec(), within(deadline).as_millis() as u64);
     let call = GetIndexConfig { group: row.group, incarnation: row.incarnation, kinds, within_ms };
     ask_by(context, call, deadline).await
+}
+
+/// The same as reads show it: a virtual replica has its primary's settings where those shape the index.
+pub async fn shown(
+    context: &NodeContext,
+    row: &IndexRow,
+    kinds: &[ResourceKind],
+    deadline: Instant,
+) -> Result<IndexConfig> {
+    let IndexConfig { settings, resources } = now(context, row, kinds, deadline).await?;
+    let primary = virtual_primary(row).and_then(|primary| context.meta().catalogue.get(primary).cloned());
+    let of_primary = match primary {
+        Some(primary) => Some(now(context, &primary, &[], deadline).await?.settings),
+        None => None,
+    };
+    Ok(IndexConfig { settings: settings::shown(row, settings, of_primary.as_deref())?, resources })
 }
 
 /// A configuration on its way between nodes.

@@ -17,7 +17,7 @@ use crate::write::replicas::{self, Prepared, announcement};
 use crate::write::tasks;
 use crate::write::{Reach, check_files, index_for_write};
 use futures_util::future::join_all;
-use quorate_model::{Error, IndexName, ResourceKind, Result, Settings, TaskId};
+use quorate_model::{Error, IndexName, Result, Settings, TaskId};
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
@@ -134,21 +134,6 @@ pub async fn move_index(
     Err(Error::unavailable(format!("{destination} is being changed by others; try again")))
 }
 
-/// What `row` has beside its records, as reads show it; as of every write that was answered before.
-async fn shown_config(
-    context: &NodeContext,
-    row: &IndexRow,
-    kinds: &[ResourceKind],
-    deadline: Instant,
-) -> Result<IndexConfig> {
-    let IndexConfig { settings, resources } = index_config::now(context, row, kinds, deadline).await?;
-    let of_primary = match read::virtual_primary(row).and_then(|primary| row_of(context, primary)) {
-        Some(primary) => Some(index_config::now(context, &primary, &[], deadline).await?.settings),
-        None => None,
-    };
-    Ok(IndexConfig { settings: read::settings::shown(row, settings, of_primary.as_deref())?, resources })
-}
-
 /// Whether an index may be copied over this one. Errors: `Forbidden` for a replica, `Invalid` for one that has replicas.
 fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
     let old = meta.catalogue.get(destination);
@@ -202,7 +187,7 @@ pub async fn fill(
     // a virtual replica has the records of its primary and a configuration of its own
     if let Some(replica) = shown.as_ref().filter(|row| row.incarnation != from) {
         let IndexConfig { settings, resources } =
-            shown_config(context, replica, &context.resource_kinds(), deadline).await?;
+            index_config::shown(context, replica, &context.resource_kinds(), deadline).await?;
         commands.extend(configuring::all(to, &settings.document, resources));
     }
     commands.push(IndexCommand::Settings { index: to, changes, replace: false });
@@ -228,7 +213,7 @@ pub async fn copy_pieces(
         Some(from) => {
             let mut kinds = context.resource_kinds();
             kinds.retain(|kind| scope.iter().any(|piece| piece == kind.scope()));
-            Some(shown_config(context, &from, &kinds, deadline).await?)
+            Some(index_config::shown(context, &from, &kinds, deadline).await?)
         }
         None => None,
     };

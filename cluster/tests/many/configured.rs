@@ -9,6 +9,7 @@ use quorate_model::ResourceKind;
 use serde_json::json;
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 
 const NODES: usize = 3;
 /// A replica with records of its own, one that shows those of its primary, an index that becomes a replica again and again, and the
@@ -23,10 +24,13 @@ fn rule_of(index: &str, number: usize) -> String {
     format!("{index}-{number}")
 }
 
+/// Fewer rules than an index may have of two who save them.
+const RULES_MAX: usize = 4_900;
+
 /// Saves one rule after another, each with the settings that number it, until it is over; returns how many.
 async fn keep_configuring(nodes: Vec<Service>, index: &'static str, is_over: Rc<Cell<bool>>) -> usize {
     let mut saved = 0;
-    while !is_over.get() {
+    while !is_over.get() && saved < RULES_MAX {
         let node = &nodes[saved % nodes.len()];
         let rule = json!({"objectID": rule_of(index, saved), "consequence": {"params": {"page": 1}}});
         let change = ResourceChange::Save(vec![raw(rule)]);
@@ -39,14 +43,17 @@ async fn keep_configuring(nodes: Vec<Service>, index: &'static str, is_over: Rc<
             .await
             .expect("settings are changed");
         saved += 1;
+        tokio::time::sleep(Duration::from_millis(5)).await;
     }
     saved
 }
 
-async fn replace(installation: &Installation, round: usize) {
+async fn fill(installation: &Installation, round: usize) {
     let records = (0..3).map(|n| put(&n.to_string(), json!({"n": n, "round": round}))).collect();
     installation.write(round, "tmp", records).await;
     installation.set(round, "tmp", json!({"attributesForFaceting": ["n"]})).await;
+}
+async fn replace(installation: &Installation, round: usize) {
     let (from, to, node) = (name("tmp"), name("primary"), installation.node(round + 1));
     let moved = patiently("a move", || node.operate(&from, &to, IndexOperation::Move)).await;
     installation.through(round + 1, moved).await;
@@ -63,15 +70,27 @@ async fn an_answered_change_of_a_replica_outlives_what_its_name_stands_for() {
         let configured =
             CONFIGURED.map(|index| actix_rt::spawn(keep_configuring(nodes.clone(), index, is_over.clone())));
         for round in 0..rounds() {
-            replace(&installation, round).await;
-            for replicas in [json!(["taken"]), json!([])] {
-                installation.set(round + 2, "other", json!({"replicas": replicas})).await;
-            }
-            for shown in ["shown", "virtual(shown)"] {
+            // a virtual replica shows what its primary has, and keeps it as a standard one
+            let turned = async |shown: &str| {
                 installation.set(round, "primary", json!({"replicas": ["sorted", shown]})).await;
-                // as a virtual one it shows what its primary has, and keeps it as a standard one
                 let settings = installation.settings(round + 1, "shown").await.expect("a replica");
                 assert_eq!(settings.document["attributesForFaceting"], json!(["n"]), "{shown}");
+            };
+            fill(&installation, round).await;
+            let moved = replace(&installation, round);
+            match round {
+                0 => moved.await,
+                _ => {
+                    let at_some_moment = async {
+                        tokio::time::sleep(Duration::from_millis(7 * (round as u64 % 8))).await;
+                        turned("shown").await;
+                    };
+                    tokio::join!(moved, at_some_moment);
+                }
+            }
+            turned("virtual(shown)").await;
+            for replicas in [json!(["taken"]), json!([])] {
+                installation.set(round + 2, "other", json!({"replicas": replicas})).await;
             }
         }
         is_over.set(true);

@@ -12,8 +12,7 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::{IndexRow, Link, MetaState, too_many};
 use crate::read;
-use crate::read::call::ask;
-use crate::read::settings::{GetSettings, ShownSettings};
+use crate::read::index_config;
 use crate::write::Reach;
 use crate::write::announcements::Announcement;
 use quorate_model::settings::replica;
@@ -75,7 +74,7 @@ pub async fn take_over_from_primary(
         loop {
             let row = context.meta().catalogue.get(name).cloned();
             let row = row.ok_or_else(|| Error::no_index(name.as_str()))?;
-            let ShownSettings(shown) = ask(context, GetSettings { index: name.clone() }).await?;
+            let shown = index_config::shown(context, &row, &[], deadline).await?.settings;
             let changes = serde_json::to_vec(&shown.taken_over_from_primary(changes));
             let changes = changes.expect("a JSON object always serialises");
             let command = IndexCommand::Settings { index: row.incarnation, changes, replace: false };

@@ -208,6 +208,10 @@ pub(super) async fn fill(context: &NodeContext, prepared: &mut Prepared, deadlin
         tasks::until_shown(context, proposed.await?.task_id, REBUILD, deadline).await
     });
     prepared.rebuilt = try_join_all(filled).await?.into_iter().flatten().next();
+    // who begins to follow as a virtual replica loses what it has of its primary's settings, which it keeps for when it is a standard one
+    for life in prepared.lives.values_mut().filter(|life| life.kind == ReplicaKind::Virtual) {
+        life.config = None;
+    }
     configure(context, prepared, deadline).await
 }
 

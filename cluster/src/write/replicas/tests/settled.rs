@@ -185,6 +185,27 @@ async fn who_waits_gives_up_what_nobody_is_making_ready_any_more() {
     running.stop().await;
 }
 
+/// What a virtual replica has taken over, and will be seen once it is a standard one.
+#[actix_rt::test]
+async fn what_was_taken_over_from_the_primary_moves_with_a_virtual_replica() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (running, _) = before_a_move(dir.path()).await;
+    let context = &running.context;
+    let changes = json!({"replicas": ["virtual(r)"], "searchableAttributes": ["t"]});
+    let changes = changes.as_object().expect("an object").clone();
+    write::settings(context, &name("p"), changes, write::Reach::Index).await.expect("accepted");
+    let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
+    let taken = take_over_from_primary(context, &name("p"), &wanted, &Map::new(), write_deadline()).await;
+    taken.expect("taken over");
+    let before = context.meta().catalogue.get(&name("r")).map(|row| row.incarnation);
+    write::operate::move_index(context, &name("tmp"), &name("p")).await.expect("moved");
+    let row = context.meta().catalogue.get(&name("r")).cloned().expect("a replica");
+    assert!(Some(row.incarnation) != before, "it stands for another one");
+    let config = index_config::now(context, &row, &[], write_deadline()).await.expect("an answer");
+    assert_eq!(config.settings.document.get("searchableAttributes"), Some(&json!(["t"])));
+    running.stop().await;
+}
+
 #[actix_rt::test]
 async fn a_change_goes_along_with_what_is_renamed() {
     let dir = tempfile::tempdir().expect("a folder");
