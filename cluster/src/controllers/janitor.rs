@@ -101,7 +101,7 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
     if let Some(_nobody_announces) = context.janitor().nobody_announces() {
         for (subject, revision) in ages.unannounced(&meta) {
             // a group that does not answer must not keep the others waiting
-            outcome = outcome.and(announce(context, subject, revision).await.map(drop));
+            outcome = outcome.and(announce(context, subject, revision, write_deadline()).await.map(drop));
         }
     }
     outcome.and(drop_tombstoned(context).await)

@@ -105,7 +105,10 @@ async fn link(context: &NodeContext, partition: &IndexName) -> Result<Option<Tas
     let Some(row) = meta.catalogue.get(partition) else { return Ok(None) };
     let subject = Subject::Replicas(row.incarnation);
     match meta.unannounced.get(&subject) {
-        Some(revision) => announce(context, subject, *revision).await,
+        Some(revision) => {
+            let told = announce(context, subject, *revision, write_deadline()).await?;
+            Ok(told.map(|told| told.task_id))
+        }
         None => Ok(None),
     }
 }

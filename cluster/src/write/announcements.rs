@@ -10,13 +10,14 @@
 //! [`JanitorHandle::announcing`]: crate::context::janitor::JanitorHandle::announcing
 
 use super::replicas;
-use crate::clock::write_deadline;
 use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
+use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::meta::MetaState;
-use quorate_model::{GroupId, Result, TaskId};
+use quorate_model::{GroupId, Result};
 use quorate_node::ops::IndexCommand;
+use std::time::Instant;
 
 /// What a group has to be told.
 #[derive(Debug)]
@@ -37,18 +38,31 @@ pub fn announcement(meta: &MetaState, subject: Subject, revision: u64) -> Option
     }
 }
 
-/// Tells a group what it may not have heard yet, and the meta group that it has. Returns the task of it; `None` when there
-/// is nothing to tell any more.
-pub async fn announce(context: &NodeContext, subject: Subject, revision: u64) -> Result<Option<TaskId>> {
-    let task = match announcement(&context.meta(), subject, revision) {
+/// Tells a group what it may not have heard yet, and the meta group that it has. Returns what the group was told with; `None`
+/// when there is nothing to tell any more.
+pub async fn announce(
+    context: &NodeContext,
+    subject: Subject,
+    revision: u64,
+    deadline: Instant,
+) -> Result<Option<Accepted>> {
+    let told = match announcement(&context.meta(), subject, revision) {
         Some(Announcement { group, command }) => {
-            let told =
-                context.proposer().propose_index(group, command, Purpose::Add, write_deadline()).await?;
-            Some(told.task_id)
+            Some(context.proposer().propose_index(group, command, Purpose::Add, deadline).await?)
         }
         None => None,
     };
+    note_heard(context, subject, revision, deadline).await?;
+    Ok(told)
+}
+
+/// Says that a group has been told of a subject at `revision`. Errors: as of any change; who waits for it tells the group again then.
+pub async fn note_heard(
+    context: &NodeContext,
+    subject: Subject,
+    revision: u64,
+    deadline: Instant,
+) -> Result<()> {
     let announced = MetaCommand::Announced { subject, revision };
-    context.proposer().propose_meta(announced, Purpose::Remove, write_deadline()).await?;
-    Ok(task)
+    context.proposer().propose_meta(announced, Purpose::Remove, deadline).await.map(drop)
 }

@@ -61,7 +61,8 @@ async fn announce_to_all(context: Arc<NodeContext>, revision: u64) {
     }
     let meta = context.meta();
     let announced = meta.placement.keys().map(async |&group| {
-        if let Err(error) = announce(&context, Subject::Dictionaries(group), revision).await {
+        if let Err(error) = announce(&context, Subject::Dictionaries(group), revision, write_deadline()).await
+        {
             tracing::debug!(group = group.0, %error, "a group does not know of changed dictionaries yet");
         }
     });

@@ -10,10 +10,11 @@ use crate::meta::{IndexRow, Link, MetaState};
 use crate::metrics;
 use crate::read;
 use crate::read::index_config::{self, IndexConfig};
+use crate::write::announcements::announce;
 use crate::write::configuring;
 use crate::write::copies::{self, Filling};
 use crate::write::replicas::settled::{is_kept, until_settled};
-use crate::write::replicas::{self, Prepared, announcement};
+use crate::write::replicas::{self, Prepared};
 use crate::write::tasks;
 use crate::write::{Reach, check_files, index_for_write};
 use futures_util::future::join_all;
@@ -117,12 +118,10 @@ pub async fn move_index(
         if refused {
             continue;
         }
-        let revision = accepted.task_id.log_index();
-        let moved = from.filter(|_| !kept.is_empty());
-        let told = moved.and_then(|it| announcement(&context.meta(), it.incarnation, revision));
-        if let Some(told) = told {
-            accepted =
-                context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline).await?;
+        if let Some(moved) = from.filter(|_| !kept.is_empty()) {
+            let revision = accepted.task_id.log_index();
+            let told = announce(context, moved.incarnation.into(), revision, deadline).await?;
+            accepted = told.unwrap_or(accepted);
         }
         drop(announcing);
         context.janitor().wake();

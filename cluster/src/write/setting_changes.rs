@@ -6,7 +6,8 @@ use crate::context::proposer::Accepted;
 use crate::disk::Purpose;
 use crate::metrics;
 use crate::types::Receipt;
-use crate::write::replicas::{self, settled};
+use crate::write::announcements::note_heard;
+use crate::write::replicas::{self, Linked, settled};
 use crate::write::{Reach, index_for_write, receipt, tasks};
 use quorate_model::{IndexName, Result, level};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -22,10 +23,12 @@ pub async fn settings(
     reach: Reach,
 ) -> Result<Receipt> {
     let deadline = write_deadline();
+    // who says which replicas there are is answered when they follow, whoever linked them
+    let settled = if replicas::listed(&changes)?.is_some() { Reach::Replicas } else { reach };
     loop {
-        settled::until_settled(context, (name, reach), deadline).await?;
+        settled::until_settled(context, (name, settled), deadline).await?;
         let (incarnation, accepted) = change(context, name, changes.clone(), reach, deadline).await?;
-        if settled::is_kept(context, (name, reach), incarnation, deadline).await? {
+        if settled::is_kept(context, (name, settled), incarnation, deadline).await? {
             metrics::accepted("settings");
             return Ok(receipt(accepted, vec![]));
         }
@@ -57,30 +60,25 @@ async fn change(
     replicas::take_over_from_primary(context, name, wanted, &changes, deadline).await?;
     let row = index_for_write(context, name, deadline).await?;
     let announcing = context.janitor().announcing().await;
-    let announced = match listed {
+    let linked = match listed {
         Some(wanted) if wanted != row.replicas() => {
             Some(replicas::link(context, name, &wanted, deadline).await?)
         }
         Some(_) | None => None,
     };
-    let (index, group) = match &announced {
-        Some((primary, told)) => (*primary, told.group),
-        None => (row.incarnation, row.group),
-    };
+    let index = linked.as_ref().map_or(row.incarnation, |linked| linked.primary);
     let change = IndexCommand::Settings { index, changes: document, replace: false };
-    let is_linked = announced.is_some();
-    let command = match announced {
-        None => reach.of(change),
-        // new replicas take over what is set with them
-        Some((_, told)) => {
-            IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] }
-        }
+    let Some(Linked { primary, revision, told, until }) = linked else {
+        let accepted =
+            context.proposer().propose_index(row.group, reach.of(change), Purpose::Add, deadline).await?;
+        return Ok((index, accepted));
     };
-    let accepted = context.proposer().propose_index(group, command, Purpose::Add, deadline).await?;
+    // new replicas take over what is set with them
+    let command = IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] };
+    let accepted = context.proposer().propose_index(told.group, command, Purpose::Add, until).await?;
+    note_heard(context, primary.into(), revision, deadline).await?;
     drop(announcing);
     context.janitor().wake();
-    if is_linked {
-        tasks::until_known(context, deadline).await?;
-    }
+    tasks::until_known(context, deadline).await?;
     Ok((index, accepted))
 }

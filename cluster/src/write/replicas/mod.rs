@@ -23,6 +23,7 @@ use std::time::Instant;
 
 mod prepared;
 pub mod settled;
+mod told;
 #[cfg(test)]
 use prepared::fill;
 pub use prepared::{Prepared, abandon_unused, prepare, prepare_filled};
@@ -181,13 +182,26 @@ pub fn check_settings(row: &IndexRow, changes: &Map<String, Value>) -> Result<()
     Err(Error::forbidden(format!("The following settings are forbidden in virtual replicas: {names}")))
 }
 
-/// Links `wanted` as the replicas of `name` and returns its incarnation with what its group has to be told.
+/// Replicas that the catalogue has from now on, and whose group is still to be told.
+#[derive(Debug)]
+pub struct Linked {
+    /// The primary.
+    pub primary: Incarnation,
+    /// The revision of the announcement.
+    pub revision: u64,
+    /// What the group has to be told.
+    pub told: Announcement,
+    /// Until when it has to be told by who linked them.
+    pub until: Instant,
+}
+
+/// Links `wanted` as the replicas of `name`, whose group is still to be told.
 pub async fn link(
     context: &NodeContext,
     name: &IndexName,
     wanted: &[Link],
     deadline: Instant,
-) -> Result<(Incarnation, Announcement)> {
+) -> Result<Linked> {
     let _operating = context.operations().begin();
     for _ in 0..ATTEMPTS {
         let meta = context.meta();
@@ -208,6 +222,7 @@ pub async fn link(
         });
         let replicas = own.chain(of_parts).collect();
         let set = MetaCommand::SetReplicas { name: name.clone(), incarnation: row.incarnation, replicas };
+        let until = deadline.min(Instant::now() + told::TELLING);
         let revision =
             context.proposer().propose_meta(set, Purpose::Add, deadline).await?.task_id.log_index();
         let meta = context.meta();
@@ -215,7 +230,8 @@ pub async fn link(
         let is_linked = |now: &IndexRow| now.incarnation == row.incarnation && now.replicas() == wanted;
         if meta.catalogue.get(name).is_some_and(is_linked) {
             let told = announcement(&meta, row.incarnation, revision);
-            return told.map(|told| (row.incarnation, told)).ok_or_else(|| Error::no_index(name.as_str()));
+            let told = told.ok_or_else(|| Error::no_index(name.as_str()))?;
+            return Ok(Linked { primary: row.incarnation, revision, told, until });
         }
     }
     Err(Error::unavailable(format!("the replicas of {name} are being changed by others; try again")))

@@ -5,7 +5,9 @@
 //! that, makes the change and looks again: nothing is made ready, then what will be finds the change; else the end is waited for, and
 //! when the name stands for what was made, the change is made again there. The caller is answered after that, so who dies
 //! between leaves nobody with an answer that does not hold. What a dead node was making ready is given up by who waits for it.
+//! With replicas within reach the same goes for what is linked and not told yet (`told.rs`).
 
+use super::told::until_told;
 use crate::command::MetaCommand;
 use crate::context::NodeContext;
 use crate::context::abreast;
@@ -17,32 +19,33 @@ use quorate_node::ops::Incarnation;
 use std::time::{Duration, Instant};
 
 /// How soon it is looked again; each time after twice as long.
-const INTERVAL: Duration = Duration::from_millis(2);
+pub(super) const INTERVAL: Duration = Duration::from_millis(2);
 /// At the end after so long.
-const INTERVAL_MAX: Duration = Duration::from_millis(64);
+pub(super) const INTERVAL_MAX: Duration = Duration::from_millis(64);
 /// How long something may be made ready while somebody waits for it: twice as long as a move waits for replicas that have to be rebuilt.
 /// Who is still at it begins anew, and has half the time of a write left.
-const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 12 });
+pub(super) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } else { 12 });
 /// How long the meta group may take to say how far it is: a new leader may have to be found.
 const ABREAST: Duration = Duration::from_secs(10);
 
 /// Before the configuration of a name, and with [`Reach::Replicas`] that of its replicas, is changed: waits until what this node knows
-/// that is made ready with it is in use or given up.
+/// that is made ready with it is in use or given up, and the replicas within reach are told.
 ///
-/// Cost: a look at what is reserved. Errors: `Unavailable` when that takes until the deadline; nothing is changed then.
+/// Cost: a look at what is reserved and at what is untold. Errors: `Unavailable` when that takes until the deadline; nothing is changed then.
 pub async fn until_settled(
     context: &NodeContext,
     (name, reach): (&IndexName, Reach),
     deadline: Instant,
 ) -> Result<()> {
     let made = made_for(&context.shared_meta().load(), name, reach);
-    until_over(context, name, made, deadline).await
+    until_over(context, name, made, deadline).await?;
+    until_told(context, (name, reach), deadline).await.map(drop)
 }
 
 /// After a change was made to the configuration of `incarnation`, and of its replicas when they are within reach: waits until nothing
 /// is made ready any more that may lack it, and returns whether it counts for the name. That also holds when the name is gone,
 /// and when what it stood for has another one by now, which it took the change along to. `false` = the name stands for something else,
-/// which, or whose replicas, may lack the change.
+/// or has replicas that were told of after the change: that, or they, may lack it.
 ///
 /// Cost: a lock where what this node knows of the meta group is enough, else a round trip to its leader. Errors: `Unavailable` when
 /// something is made ready until the deadline, or the meta group does not answer; the change may hold all the same.
@@ -56,6 +59,9 @@ pub async fn is_kept(
     // what is reserved later will be configured with the change
     let made = made_for(&context.shared_meta().load(), name, reach);
     until_over(context, name, made, deadline).await?;
+    if until_told(context, (name, reach), deadline).await? {
+        return Ok(false);
+    }
     let meta = context.shared_meta().load();
     Ok(match meta.catalogue.get(name) {
         Some(row) if row.incarnation != incarnation => {

@@ -9,6 +9,7 @@ use crate::options::ServiceOptions;
 use crate::service::Service;
 use crate::types::{CallerOp, ReadRights};
 use crate::write;
+use crate::write::announcements::note_heard;
 use quorate_model::{RecordOp, SearchParams};
 use quorate_store::layout::Layout;
 use serde_json::json;
@@ -16,6 +17,7 @@ use std::path::Path;
 use std::time::Duration;
 
 mod settled;
+mod told;
 
 /// What the process still did.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -46,6 +48,17 @@ async fn put(running: &Running, index: &str, ids: &[&str]) {
     };
     let ops = ids.iter().map(put).collect();
     write::records(&running.context, &name(index), ops).await.expect("accepted");
+}
+/// Tells a group what it has to be told.
+async fn tell(context: &NodeContext, told: Announcement) {
+    let told = context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline());
+    told.await.expect("accepted");
+}
+/// Tells the group of replicas that were linked, and the meta group that it has heard.
+async fn tell_and_note(context: &NodeContext, linked: Linked) {
+    tell(context, linked.told).await;
+    let noted = note_heard(context, linked.primary.into(), linked.revision, write_deadline());
+    noted.await.expect("accepted");
 }
 /// Ends as a killed process does: what follows happens on a copy of the folder as it is now.
 async fn die(running: Running, from: &Path, to: &Path) {
@@ -85,13 +98,9 @@ async fn a_link_reaches_the_group_although_the_node_died() {
         put(&running, "taken", &["own"]).await;
         let wanted = ["fresh", "taken"].map(|it| Link { name: name(it), kind: ReplicaKind::Standard });
         let context = &running.context;
-        let (_, told) = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+        let linked = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
         if died == Died::BeforeTheNote {
-            let proposed = context
-                .proposer()
-                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
-                .await;
-            proposed.expect("accepted");
+            tell(context, linked.told).await;
         }
         // answered after the link: replicas must not miss it
         put(&running, "p", &["ccc"]).await;
@@ -111,13 +120,9 @@ async fn an_unlinked_replica_goes_its_own_way_although_the_node_died() {
         let context = &running.context;
         let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
         for list in [&wanted[..], &[]] {
-            let (_, told) = link(context, &name("p"), list, write_deadline()).await.expect("linked");
+            let linked = link(context, &name("p"), list, write_deadline()).await.expect("linked");
             if died == Died::BeforeTheNote || !list.is_empty() {
-                let told = context
-                    .proposer()
-                    .propose_index(told.group, told.command, Purpose::Add, write_deadline())
-                    .await;
-                told.expect("accepted");
+                tell(context, linked.told).await;
             }
         }
         die(running, &before, &after).await;
@@ -138,10 +143,7 @@ async fn before_a_move(folder: &Path) -> (Running, Link) {
     let context = &running.context;
     let wanted = Link { name: name("r"), kind: ReplicaKind::Standard };
     let linked = link(context, &name("p"), std::slice::from_ref(&wanted), write_deadline()).await;
-    let told = linked.expect("linked").1;
-    let told =
-        context.proposer().propose_index(told.group, told.command, Purpose::Add, write_deadline()).await;
-    told.expect("accepted");
+    tell_and_note(context, linked.expect("linked")).await;
     (running, wanted)
 }
 /// Lets `p` stand for what `tmp` was; returns the log index.
@@ -170,12 +172,7 @@ async fn a_move_fills_the_replicas_although_the_node_died() {
         };
         let moved = move_over(&running, &prepared.expect("prepared")).await;
         if died == Died::BeforeTheNote {
-            let told = announcement(&context.meta(), from.incarnation, moved).expect("a primary");
-            let told = context
-                .proposer()
-                .propose_index(told.group, told.command, Purpose::Add, write_deadline())
-                .await;
-            told.expect("accepted");
+            tell(context, announcement(&context.meta(), from.incarnation, moved).expect("a primary")).await;
         }
         die(running, &before, &after).await;
         check(&after, "p", &["r"], 4, died).await;

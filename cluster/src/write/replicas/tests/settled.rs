@@ -19,12 +19,22 @@ async fn link_as(running: &Running, replicas: [Link; 2], prepared: &Prepared) ->
     linked.expect("accepted").task_id.log_index()
 }
 
-async fn set(context: &NodeContext, index: &str, changes: serde_json::Value) -> quorate_model::Result<()> {
+/// Changes the settings of an index, and with that reach those of its replicas.
+pub(super) async fn set(
+    context: &NodeContext,
+    index: &str,
+    reach: write::Reach,
+    changes: serde_json::Value,
+) -> quorate_model::Result<()> {
     let changes = changes.as_object().expect("an object").clone();
-    write::settings(context, &name(index), changes, write::Reach::Index).await.map(drop)
+    write::settings(context, &name(index), changes, reach).await.map(drop)
 }
 /// Saves a rule for an index, or for its replicas as well.
-async fn save_rule(context: &NodeContext, index: &str, reach: write::Reach) -> quorate_model::Result<()> {
+pub(super) async fn save_rule(
+    context: &NodeContext,
+    index: &str,
+    reach: write::Reach,
+) -> quorate_model::Result<()> {
     let document = br#"{"objectID":"one","consequence":{"params":{"page":1}}}"#.to_vec();
     let save = ResourceChange::Save(vec![RawResource { object_id: "one".into(), document }]);
     resource_changes::change(context, &name(index), ResourceKind::Rules, save, reach).await.map(drop)
@@ -32,7 +42,8 @@ async fn save_rule(context: &NodeContext, index: &str, reach: write::Reach) -> q
 /// Settings, a rule and synonyms of another index, each by a caller of their own, for `index`.
 fn changed(context: &Arc<NodeContext>, index: &'static str) -> Vec<JoinHandle<quorate_model::Result<()>>> {
     let (first, second, third) = (context.clone(), context.clone(), context.clone());
-    let settings = tokio::spawn(async move { set(&first, index, json!({"hitsPerPage": 7})).await });
+    let settings =
+        tokio::spawn(async move { set(&first, index, write::Reach::Index, json!({"hitsPerPage": 7})).await });
     let rule = tokio::spawn(async move { save_rule(&second, index, write::Reach::Index).await });
     let synonym = tokio::spawn(async move {
         let scope = ["synonyms".to_owned()];
@@ -48,7 +59,7 @@ async fn save_words(context: &NodeContext) {
     saved.expect("accepted");
 }
 /// Which of [`changed`] an index has.
-async fn found(context: &NodeContext, index: &str) -> Vec<&'static str> {
+pub(super) async fn found(context: &NodeContext, index: &str) -> Vec<&'static str> {
     let row = context.meta().catalogue.get(&name(index)).cloned().expect("an index");
     let kinds = [ResourceKind::Rules, ResourceKind::Synonyms];
     let config = index_config::now(context, &row, &kinds, write_deadline()).await.expect("an answer");
@@ -179,7 +190,7 @@ async fn who_waits_gives_up_what_nobody_is_making_ready_any_more() {
     // as a node that died leaves it
     prepare_filled(context, &name("tmp"), &[&wanted], write_deadline()).await.expect("prepared");
     let before = write_deadline();
-    set(context, "r", json!({"hitsPerPage": 7})).await.expect("accepted");
+    set(context, "r", write::Reach::Index, json!({"hitsPerPage": 7})).await.expect("accepted");
     assert!(before > std::time::Instant::now(), "it takes no longer than a write may");
     assert_eq!((found(context, "r").await, context.meta().reserved.len()), (vec!["settings"], 0));
     running.stop().await;
@@ -192,7 +203,7 @@ async fn what_was_taken_over_from_the_primary_moves_with_a_virtual_replica() {
     let (running, _) = before_a_move(dir.path()).await;
     let context = &running.context;
     let changes = json!({"replicas": ["virtual(r)"], "searchableAttributes": ["t"]});
-    set(context, "p", changes).await.expect("accepted");
+    set(context, "p", write::Reach::Index, changes).await.expect("accepted");
     let wanted = [Link { name: name("r"), kind: ReplicaKind::Standard }];
     let taken = take_over_from_primary(context, &name("p"), &wanted, &Map::new(), write_deadline()).await;
     taken.expect("taken over");
@@ -237,7 +248,7 @@ async fn what_was_made_ready_of_another_index_is_not_linked() {
         |index: &str| context.meta().catalogue.get(&name(index)).map(|row| row.primary().is_some());
     assert_eq!((primary_of("taken"), primary_of("r")), (Some(false), Some(true)));
     // who links tries again
-    set(context, "p", json!({"replicas": ["r", "taken"]})).await.expect("accepted");
+    set(context, "p", write::Reach::Index, json!({"replicas": ["r", "taken"]})).await.expect("accepted");
     assert_eq!(primary_of("taken"), Some(true));
     assert_eq!(found(context, "taken").await, ["settings"]);
     running.stop().await;
