@@ -181,8 +181,9 @@ async fn replicas_of_all_parts_are_filled_although_the_node_died() {
         put(&running, "roe", &numbered(0, 3)).await.expect("written");
         let context = &*running.context;
         let wanted = [Link { name: IndexName::new("r").expect("valid"), kind: ReplicaKind::Standard }];
-        let (_, told) = replicas::link(context, &index(), &wanted, write_deadline()).await.expect("linked");
+        let linked = replicas::link(context, &index(), &wanted, write_deadline()).await.expect("linked");
         if home_was_told {
+            let told = linked.told;
             let told = context
                 .proposer()
                 .propose_index(told.group, told.command, Purpose::Add, write_deadline())
