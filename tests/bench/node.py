@@ -112,7 +112,8 @@ class Connection:
 
     def call(self, method, path, body=None, headers=None, parse=json.loads):
         own = {"X-Service-Application-Id": APP_ID, "X-Service-API-Key": KEY, "Content-Type": "application/json"}
-        self.http.request(method, path, None if body is None else json.dumps(body).encode(), {**own, **(headers or {})})
+        text = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        self.http.request(method, path, text, {**own, **(headers or {})})
         answer = self.http.getresponse()
         text = answer.read()
         if answer.status >= 300:
