@@ -4,7 +4,8 @@
 QUORATE_BIN: the program. RECORDS: 100000. SECONDS: of each load (6). GREEDY: callers of each kind at a time (4). RATE: searches of the
 others in a second (50). KINDS: some of the rows alone. One node on a folder of its own. The others have a key and an address of their own and ask at a
 fixed rate, whatever the answers take; greedy callers share the public search key and an address. Each load is measured between two
-spans without it. Memory is the resident peak above that of the idle node, sampled. The last rows hold 1,100 idle connections, and
+spans without it, and beside greedy callers of another node on the same machine: what they take of its processors is no less there, so
+the ratio to that is what a node lets callers do to each other. Memory is the resident peak above that of the idle node, sampled. The last rows hold 1,100 idle connections, and
 ask at four times the rate of searches that keep every thread busy: how many of the peak are answered whole, how many refused.
 """
 import gzip
@@ -157,25 +158,33 @@ def harm(node, key, call, over):
             over.wait(0.05)
 
 
-def beside(node, name, call, keys):
-    """A row: p99 without, beside, and without again; the peak of memory."""
-    polite, rude = keys
-    before, _ = others(node, polite, SECONDS)
+def while_harmed(node, polite, harmed, rude, call):
+    """What others get of a node while greedy callers are at it, or at another one."""
     # each in a process of its own, behind the others' where processors are short: what is measured is the node
-    memory, over = Memory(node.process.pid), multiprocessing.Event()
-    idle = memory.now()
-    memory.start()
-    callers = [multiprocessing.Process(target=harm, args=(node, rude, call, over)) for _ in range(GREEDY)]
+    over = multiprocessing.Event()
+    callers = [multiprocessing.Process(target=harm, args=(harmed, rude, call, over)) for _ in range(GREEDY)]
     [caller.start() for caller in callers]
     times, refused = others(node, polite, SECONDS)
     over.set()
     [caller.join() for caller in callers]
     time.sleep(1)
+    return times, refused
+
+
+def beside(node, other, name, call, keys):
+    """A row: p99 without, beside callers of another node, beside those of this one, and without again; the peak of memory."""
+    polite, rude, rude_elsewhere = keys
+    before, _ = others(node, polite, SECONDS)
+    elsewhere, _ = while_harmed(node, polite, other, rude_elsewhere, call)
+    memory = Memory(node.process.pid)
+    idle = memory.now()
+    memory.start()
+    times, refused = while_harmed(node, polite, node, rude, call)
     after, _ = others(node, polite, SECONDS)
     memory.over.set()
-    rest = percentile(before + after, 0.99)
-    print("| %s | %.2f | %.2f | %.2f | %.1f | %.2f | %d | %.0f |" % (
-        name, percentile(before + after, 0.5), rest, percentile(times, 0.5), percentile(times, 0.99), percentile(times, 0.99) / rest,
+    rest, far, near = (percentile(some, 0.99) for some in (before + after, elsewhere, times))
+    print("| %s | %.2f | %.2f | %.2f | %.1f | %.1f | %.2f | %.2f | %d | %.0f |" % (
+        name, percentile(before + after, 0.5), rest, percentile(times, 0.5), near, far, near / rest, near / far,
         refused, (memory.peak - idle) / 2**20), flush=True)
 
 
@@ -235,30 +244,38 @@ def idle_connections(node, key):
         len(held), percentile(times, 0.99), percentile(before, 0.99), refused, made), flush=True)
 
 
+def fill(node):
+    """Starts a node with records; the keys of two callers."""
+    node.start()
+    for start in range(0, RECORDS, 5000):
+        requests = [{"action": "addObject", "body": record(number)} for number in range(start, min(start + 5000, RECORDS))]
+        node.call("POST", INDEX + "/batch", {"requests": requests})
+    node.call("PUT", INDEX + "/settings", {"searchableAttributes": ["name", "text"], "attributesForFaceting": ["colour", "price"]})
+    while node.call("POST", INDEX + "/query", {"query": ""})["nbHits"] < RECORDS:
+        time.sleep(0.2)
+    node.wait_merged(60)
+    return [node.call("POST", "/1/keys", {"acl": ["search"]})["key"] for _ in range(2)]
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        node = Node(os.path.join(folder, "node"))
-        node.start()
+        node, other = (Node(os.path.join(folder, name)) for name in ("node", "other"))
         try:
-            for start in range(0, RECORDS, 5000):
-                requests = [{"action": "addObject", "body": record(number)} for number in range(start, min(start + 5000, RECORDS))]
-                node.call("POST", INDEX + "/batch", {"requests": requests})
-            node.call("PUT", INDEX + "/settings", {"searchableAttributes": ["name", "text"], "attributesForFaceting": ["colour", "price"]})
-            while node.call("POST", INDEX + "/query", {"query": ""})["nbHits"] < RECORDS:
-                time.sleep(0.2)
-            node.wait_merged(60)
-            keys = [node.call("POST", "/1/keys", {"acl": ["search"]})["key"] for _ in range(2)]
-            print("| load | p50 without, ms | p99 without, ms | p50 beside, ms | p99 beside, ms | p99 beside / without | refused | MiB above idle |")
-            print("|---|---|---|---|---|---|---|---|")
+            keys = fill(node) + fill(other)[:1]
+            print("| load | p50 without, ms | p99 without, ms | p50 beside, ms | p99 beside, ms | p99 beside those of another node, ms"
+                  " | beside / without | beside / beside another | refused | MiB above idle |")
+            print("|---" * 10 + "|")
             for name, call in kinds().items():
                 if not KINDS or name in KINDS:
-                    beside(node, name, call, keys)
+                    beside(node, other, name, call, keys)
+            other.stop()
             if not KINDS or "idle connections" in KINDS:
                 idle_connections(node, keys[0])
             if not KINDS or "crowd" in KINDS:
                 crowds(node, keys[0])
         finally:
             node.stop()
+            other.stop()
 
 
 if __name__ == "__main__":
