@@ -29,7 +29,7 @@ impl Environment {
     }
 
     #[cfg(test)]
-    fn of(pairs: &[(&str, &str)]) -> Environment {
+    pub fn of(pairs: &[(&str, &str)]) -> Environment {
         Environment(pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect())
     }
 

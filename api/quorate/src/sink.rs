@@ -102,7 +102,8 @@ fn reason(error: &ureq::Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Audience, Environment, resolve};
+    use crate::config::{Environment, resolve};
+    use crate::options::Audience;
     use rustls::pki_types::PrivateKeyDer;
     use rustls::{ServerConfig, ServerConnection, StreamOwned};
     use std::io::{BufRead as _, BufReader, Write as _};
