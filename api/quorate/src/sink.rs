@@ -5,7 +5,7 @@ use crate::roots;
 use anyhow::{Result, bail};
 use quorate_cluster::EventSink;
 use std::fmt;
-use std::io::Read as _;
+use std::io::{ErrorKind, Read as _};
 use std::sync::Arc;
 use std::time::Duration;
 use ureq::Agent;
@@ -92,6 +92,10 @@ fn reason(error: &ureq::Error) -> String {
     match error {
         ureq::Error::Timeout(_) => "it did not answer in time".to_owned(),
         ureq::Error::HostNotFound => "its host is not found".to_owned(),
+        // a certificate that is not accepted ends the connection within a write
+        ureq::Error::Io(error) if error.kind() == ErrorKind::InvalidData => {
+            format!("no connection by TLS: {error}")
+        }
         ureq::Error::Io(error) => format!("it cannot be reached: {}", error.kind()),
         ureq::Error::Tls(what) => format!("no connection by TLS: {what}"),
         ureq::Error::Rustls(error) => format!("no connection by TLS: {error}"),
