@@ -6,12 +6,13 @@ use crate::clock;
 use crate::clock::write_deadline;
 use crate::command::{MetaCommand, Subject};
 use crate::context::NodeContext;
+use crate::context::silence;
 use crate::disk::Purpose;
 use crate::groups::Group;
 use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
-use crate::write::announcements::announce;
+use crate::write::announcements::{announce, announcement};
 use quorate_model::{Error, GroupId, Result, TaskId, level, limits};
 use quorate_node::ops::{Incarnation, IndexCommand};
 use quorate_raft::StateCopy;
@@ -96,15 +97,24 @@ async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
         let abandon = MetaCommand::AbandonCopy { incarnation };
         context.proposer().propose_meta(abandon, Purpose::Remove, write_deadline()).await?;
     }
-    // what a caller is about to announce, with settings before it, must not come first from here
-    let mut outcome = Ok(());
-    if let Some(_nobody_announces) = context.janitor().nobody_announces() {
-        for (subject, revision) in ages.unannounced(&meta) {
-            // a group that does not answer must not keep the others waiting
-            outcome = outcome.and(announce(context, subject, revision, write_deadline()).await.map(drop));
-        }
-    }
+    let outcome = announce_left(context, &meta, ages.unannounced(&meta)).await;
     outcome.and(drop_tombstoned(context).await)
+}
+
+/// Announces what nobody is announcing. Groups that nobody reaches are told another time: they would keep those waiting who link.
+async fn announce_left(context: &NodeContext, meta: &MetaState, left: Vec<(Subject, u64)>) -> Result<()> {
+    let mut outcome = Ok(());
+    for (subject, revision) in left {
+        let told = announcement(meta, subject, revision);
+        if told.is_some_and(|told| silence::is_out_of_reach(context, told.group)) {
+            continue;
+        }
+        // what a caller is about to announce, with settings before it, must not come first from here
+        let Some(_nobody_announces) = context.janitor().nobody_announces() else { break };
+        // a group that does not answer must not keep the others waiting
+        outcome = outcome.and(announce(context, subject, revision, write_deadline()).await.map(drop));
+    }
+    outcome
 }
 
 /// Since when unfinished work of callers has been seen: what they may still be doing on other nodes is left to them.

@@ -86,7 +86,7 @@ async fn spread_to(
 ) -> Result<Vec<TaskId>> {
     let mut tasks: Vec<TaskId> = configure(context, name, partition, deadline).await?.into_iter().collect();
     // what is new takes over the configuration that its primary has by now
-    let linked = link(context, partition).await?;
+    let linked = link(context, partition, deadline).await?;
     if reach == Reach::Replicas || linked.is_some() {
         let meta = context.meta();
         let replicas = meta.catalogue.get(partition).map_or(&[][..], IndexRow::replicas);
@@ -100,13 +100,13 @@ async fn spread_to(
 }
 
 /// Tells the group of a partition of its replicas if it may not have heard. Returns the task.
-async fn link(context: &NodeContext, partition: &IndexName) -> Result<Option<TaskId>> {
+async fn link(context: &NodeContext, partition: &IndexName, deadline: Instant) -> Result<Option<TaskId>> {
     let meta = context.meta();
     let Some(row) = meta.catalogue.get(partition) else { return Ok(None) };
     let subject = Subject::Replicas(row.incarnation);
     match meta.unannounced.get(&subject) {
         Some(revision) => {
-            let told = announce(context, subject, *revision, write_deadline()).await?;
+            let told = announce(context, subject, *revision, deadline).await?;
             Ok(told.map(|told| told.task_id))
         }
         None => Ok(None),

@@ -92,7 +92,7 @@ pub async fn move_index(
     let (deadline, _operating) = (write_deadline(), context.operations().begin());
     look_again(context, source, destination).await;
     let still_to_come = until_all_shown(context, source, destination).await?;
-    let announcing = context.janitor().announcing().await;
+    let announcing = context.janitor().announcing(deadline).await?;
     for _ in 0..MOVE_ATTEMPTS {
         let (from, to) = (row_of(context, source), row_of(context, destination));
         check_independent(from.as_ref(), source, "move")?;

@@ -8,7 +8,7 @@ use crate::metrics;
 use crate::read::call::ask;
 use crate::read::resources::CountResources;
 use crate::types::Receipt;
-use crate::write::replicas::settled::{is_kept, until_settled};
+use crate::write::replicas::settled::{is_kept, until_reached};
 use crate::write::{Reach, index_for_write, receipt};
 use quorate_model::level::{self, Needs};
 use quorate_model::{IndexName, RecommendRule, ResourceKind, Result};
@@ -119,7 +119,7 @@ pub async fn change(
     let purpose = change.purpose();
     let change = change.stamped(kind, context.ids().time_ms());
     loop {
-        until_settled(context, (name, reach), deadline).await?;
+        until_reached(context, (name, reach), deadline).await?;
         let row = index_for_write(context, name, deadline).await?;
         change.check(context, &row, kind).await?;
         let command = reach.of(change.clone().command(row.incarnation, kind));

@@ -23,12 +23,15 @@ pub async fn settings(
     reach: Reach,
 ) -> Result<Receipt> {
     let deadline = write_deadline();
-    // who says which replicas there are is answered when they follow, whoever linked them
-    let settled = if replicas::listed(&changes)?.is_some() { Reach::Replicas } else { reach };
+    let lists_replicas = replicas::listed(&changes)?.is_some();
     loop {
-        settled::until_settled(context, (name, settled), deadline).await?;
+        match lists_replicas {
+            // what is untold is told with the change
+            true => settled::until_settled(context, (name, reach), deadline).await?,
+            false => settled::until_reached(context, (name, reach), deadline).await?,
+        }
         let (incarnation, accepted) = change(context, name, changes.clone(), reach, deadline).await?;
-        if settled::is_kept(context, (name, settled), incarnation, deadline).await? {
+        if settled::is_kept(context, (name, reach), incarnation, deadline).await? {
             metrics::accepted("settings");
             return Ok(receipt(accepted, vec![]));
         }
@@ -59,20 +62,18 @@ async fn change(
     let wanted = listed.as_deref().unwrap_or_default();
     replicas::take_over_from_primary(context, name, wanted, &changes, deadline).await?;
     let row = index_for_write(context, name, deadline).await?;
-    let announcing = context.janitor().announcing().await;
-    let linked = match listed {
-        Some(wanted) if wanted != row.replicas() => {
-            Some(replicas::link(context, name, &wanted, deadline).await?)
-        }
-        Some(_) | None => None,
-    };
-    let index = linked.as_ref().map_or(row.incarnation, |linked| linked.primary);
-    let change = IndexCommand::Settings { index, changes: document, replace: false };
-    let Some(Linked { primary, revision, told, until }) = linked else {
-        let accepted =
-            context.proposer().propose_index(row.group, reach.of(change), Purpose::Add, deadline).await?;
+    let change = |index| IndexCommand::Settings { index, changes: document, replace: false };
+    // of the same list, too, as long as the group may not have heard of it: who linked it may have died
+    let is_untold = replicas::told::untold(&context.shared_meta().load(), &row).is_some();
+    let Some(wanted) = listed.filter(|wanted| is_untold || wanted != row.replicas()) else {
+        let (index, command) = (row.incarnation, reach.of(change(row.incarnation)));
+        let accepted = context.proposer().propose_index(row.group, command, Purpose::Add, deadline).await?;
         return Ok((index, accepted));
     };
+    let announcing = context.janitor().announcing(deadline).await?;
+    let linked = replicas::link(context, name, &wanted, deadline).await?;
+    let Linked { primary, revision, told, until } = linked;
+    let change = change(primary);
     // new replicas take over what is set with them
     let command = IndexCommand::Sequence { commands: vec![change.clone(), told.command, reach.of(change)] };
     let accepted = context.proposer().propose_index(told.group, command, Purpose::Add, until).await?;
@@ -80,5 +81,5 @@ async fn change(
     drop(announcing);
     context.janitor().wake();
     tasks::until_known(context, deadline).await?;
-    Ok((index, accepted))
+    Ok((primary, accepted))
 }

@@ -23,7 +23,7 @@ use std::time::Instant;
 
 mod prepared;
 pub mod settled;
-mod told;
+pub mod told;
 #[cfg(test)]
 use prepared::fill;
 pub use prepared::{Prepared, abandon_unused, prepare, prepare_filled};

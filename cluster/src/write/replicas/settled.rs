@@ -5,7 +5,6 @@
 //! that, makes the change and looks again: nothing is made ready, then what will be finds the change; else the end is waited for, and
 //! when the name stands for what was made, the change is made again there. The caller is answered after that, so who dies
 //! between leaves nobody with an answer that does not hold. What a dead node was making ready is given up by who waits for it.
-//! With replicas within reach the same goes for what is linked and not told yet (`told.rs`).
 
 use super::told::until_told;
 use crate::command::MetaCommand;
@@ -29,23 +28,36 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 5 } el
 const ABREAST: Duration = Duration::from_secs(10);
 
 /// Before the configuration of a name, and with [`Reach::Replicas`] that of its replicas, is changed: waits until what this node knows
-/// that is made ready with it is in use or given up, and the replicas within reach are told.
+/// that is made ready with it is in use or given up.
 ///
-/// Cost: a look at what is reserved and at what is untold. Errors: `Unavailable` when that takes until the deadline; nothing is changed then.
+/// Cost: a look at what is reserved. Errors: `Unavailable` when that takes until the deadline; nothing is changed then.
 pub async fn until_settled(
     context: &NodeContext,
     (name, reach): (&IndexName, Reach),
     deadline: Instant,
 ) -> Result<()> {
     let made = made_for(&context.shared_meta().load(), name, reach);
-    until_over(context, name, made, deadline).await?;
-    until_told(context, (name, reach), deadline).await.map(drop)
+    until_over(context, name, made, deadline).await
+}
+
+/// The same before a change is forwarded, or not; before one that is, also waits until the group has heard of the replicas that it
+/// is to reach. Cost: that of [`until_told`] for one that is.
+pub async fn until_reached(
+    context: &NodeContext,
+    (name, reach): (&IndexName, Reach),
+    deadline: Instant,
+) -> Result<()> {
+    until_settled(context, (name, reach), deadline).await?;
+    match reach {
+        Reach::Index => Ok(()),
+        Reach::Replicas => until_told(context, name, deadline).await,
+    }
 }
 
 /// After a change was made to the configuration of `incarnation`, and of its replicas when they are within reach: waits until nothing
 /// is made ready any more that may lack it, and returns whether it counts for the name. That also holds when the name is gone,
 /// and when what it stood for has another one by now, which it took the change along to. `false` = the name stands for something else,
-/// or has replicas that were told of after the change: that, or they, may lack it.
+/// which, or whose replicas, may lack the change.
 ///
 /// Cost: a lock where what this node knows of the meta group is enough, else a round trip to its leader. Errors: `Unavailable` when
 /// something is made ready until the deadline, or the meta group does not answer; the change may hold all the same.
@@ -55,13 +67,10 @@ pub async fn is_kept(
     incarnation: Incarnation,
     deadline: Instant,
 ) -> Result<bool> {
-    until_abreast(context, deadline).await?;
+    until_said(deadline, async || abreast::be_abreast(context).await).await?;
     // what is reserved later will be configured with the change
     let made = made_for(&context.shared_meta().load(), name, reach);
     until_over(context, name, made, deadline).await?;
-    if until_told(context, (name, reach), deadline).await? {
-        return Ok(false);
-    }
     let meta = context.shared_meta().load();
     Ok(match meta.catalogue.get(name) {
         Some(row) if row.incarnation != incarnation => {
@@ -71,10 +80,11 @@ pub async fn is_kept(
     })
 }
 
-async fn until_abreast(context: &NodeContext, deadline: Instant) -> Result<()> {
+/// Asks the meta group how far it is until it says so, for [`ABREAST`] at most.
+pub(super) async fn until_said(deadline: Instant, ask: impl AsyncFn() -> Result<()>) -> Result<()> {
     let until = deadline.min(Instant::now() + ABREAST);
     let mut pause = INTERVAL;
-    while let Err(error) = abreast::be_abreast(context).await {
+    while let Err(error) = ask().await {
         if Instant::now() >= until {
             return Err(error);
         }

@@ -5,7 +5,7 @@ use super::*;
 use crate::read::call::ask;
 use crate::read::search::Search;
 use crate::write::Reach;
-use crate::write::replicas::settled::{PATIENCE, is_kept};
+use crate::write::replicas::settled::PATIENCE;
 use std::time::Instant;
 
 /// `p` with two records, and in the catalogue with the replica `taken`, an index of its own before; the group has not heard.
@@ -51,47 +51,62 @@ async fn what_is_forwarded_reaches_a_replica_that_its_group_is_told_of_later() {
     running.stop().await;
 }
 
-#[actix_rt::test]
-async fn a_change_that_was_forwarded_before_the_group_was_told_is_made_again() {
-    let dir = tempfile::tempdir().expect("a folder");
-    let (running, linked) = linked(dir.path()).await;
-    let context = running.context.clone();
-    let primary = linked.primary;
-    let kept = {
-        let context = context.clone();
-        let look = async move {
-            let p = name("p");
-            is_kept(&context, (&p, Reach::Replicas), primary, write_deadline()).await
-        };
-        tokio::spawn(look)
-    };
-    let alone = is_kept(&context, (&name("p"), Reach::Index), primary, write_deadline()).await;
-    assert!(alone.expect("known"), "what is not forwarded waits for nobody");
-    assert!(!kept.is_finished(), "it cannot be known yet");
-    tell_and_note(&context, linked).await;
-    assert!(!kept.await.expect("it ends").expect("known"));
-    running.stop().await;
-}
-
 /// As a node that died leaves it, or one that had no time any more.
 #[actix_rt::test]
 async fn who_forwards_tells_the_group_when_nobody_else_does() {
-    for changes in [json!({"hitsPerPage": 7}), json!({"replicas": ["taken"], "hitsPerPage": 7})] {
-        let dir = tempfile::tempdir().expect("a folder");
-        let (running, linked) = linked(dir.path()).await;
-        assert!(linked.until < Instant::now() + PATIENCE, "who waits may tell the group before who links");
-        let context = &running.context;
-        let reach = if changes.get("replicas").is_some() { Reach::Index } else { Reach::Replicas };
-        let before = write_deadline();
-        set(context, "p", reach, changes).await.expect("accepted");
-        assert!(before > Instant::now(), "it takes no longer than a write may");
-        assert!(context.meta().unannounced.is_empty());
-        until_found(context, "taken", 2).await;
-        assert_eq!(found(context, "p").await, ["settings"]);
-        let of_replica = if reach == Reach::Replicas { vec!["settings"] } else { vec![] };
-        assert_eq!(found(context, "taken").await, of_replica);
-        running.stop().await;
+    let dir = tempfile::tempdir().expect("a folder");
+    let (running, linked) = linked(dir.path()).await;
+    let context = &running.context;
+    let (before, deadline) = (Instant::now(), write_deadline());
+    assert!(
+        linked.until <= before + told::TELLING && told::TELLING < PATIENCE,
+        "who links would be overtaken"
+    );
+    set(context, "p", Reach::Replicas, json!({"hitsPerPage": 7})).await.expect("accepted");
+    assert!(
+        before.elapsed() >= PATIENCE,
+        "who links may still tell the group, with the settings of its call"
+    );
+    assert!(Instant::now() < deadline, "it takes no longer than a write may");
+    assert!(context.meta().unannounced.is_empty());
+    until_found(context, "taken", 2).await;
+    for index in ["p", "taken"] {
+        assert_eq!(found(context, index).await, ["settings"], "{index}");
     }
+    running.stop().await;
+}
+
+/// What was asked of a node that died is asked of another one.
+#[actix_rt::test]
+async fn who_lists_replicas_again_is_answered_when_they_follow_with_the_settings_of_the_call() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (running, linked) = linked(dir.path()).await;
+    let context = &running.context;
+    let wanted = ["taken", "fresh"].map(|it| Link { name: name(it), kind: ReplicaKind::Standard });
+    let first = link(context, &name("p"), &wanted, write_deadline()).await.expect("linked");
+    let before = Instant::now();
+    let changes = json!({"replicas": ["taken", "fresh"], "hitsPerPage": 7});
+    set(context, "p", Reach::Index, changes.clone()).await.expect("accepted");
+    assert!(before.elapsed() < PATIENCE, "nothing is waited for");
+    assert!(context.meta().unannounced.is_empty());
+    for index in ["taken", "fresh"] {
+        until_found(context, index, 2).await;
+    }
+    let found_in_all =
+        async || [found(context, "p").await, found(context, "taken").await, found(context, "fresh").await];
+    let expected = [vec!["settings"], vec![], vec!["settings"]];
+    assert_eq!(found_in_all().await, expected, "a new one takes over what is set with it");
+    // those who linked before come late
+    for late in [linked, first] {
+        tell_and_note(context, late).await;
+    }
+    assert_eq!(found_in_all().await, expected);
+    // and once they follow the list alone is no link
+    let decided = || *context.groups().meta().expect("a group").applied.borrow();
+    let before = decided();
+    set(context, "p", Reach::Index, changes).await.expect("accepted");
+    assert_eq!(decided(), before, "nothing is decided");
+    running.stop().await;
 }
 
 #[actix_rt::test]
@@ -101,7 +116,9 @@ async fn who_links_leaves_nothing_to_wait_for() {
     let context = &running.context;
     set(context, "p", Reach::Index, json!({"replicas": ["r", "s"]})).await.expect("accepted");
     assert!(context.meta().unannounced.is_empty());
+    until_found(context, "s", 2).await;
     write::operate::move_index(context, &name("tmp"), &name("p")).await.expect("moved");
     assert!(context.meta().unannounced.is_empty());
+    until_found(context, "s", 3).await;
     running.stop().await;
 }
