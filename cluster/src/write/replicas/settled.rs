@@ -67,7 +67,7 @@ pub async fn is_kept(
     incarnation: Incarnation,
     deadline: Instant,
 ) -> Result<bool> {
-    until_said(deadline, async || abreast::be_abreast(context).await).await?;
+    until_abreast(context, Asked::Unleased, deadline).await?;
     // what is reserved later will be configured with the change
     let made = made_for(&context.shared_meta().load(), name, reach);
     until_over(context, name, made, deadline).await?;
@@ -80,18 +80,31 @@ pub async fn is_kept(
     })
 }
 
+/// When the meta group is asked how far it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Asked {
+    /// On a node without a lease of it: afterwards all is known that anybody was answered.
+    Unleased,
+    /// Always: afterwards all is known that it had decided.
+    Always,
+}
+
 /// Asks the meta group how far it is until it says so, for [`ABREAST`] at most.
-pub(super) async fn until_said(deadline: Instant, ask: impl AsyncFn() -> Result<()>) -> Result<()> {
+pub(super) async fn until_abreast(context: &NodeContext, asked: Asked, deadline: Instant) -> Result<()> {
     let until = deadline.min(Instant::now() + ABREAST);
     let mut pause = INTERVAL;
-    while let Err(error) = ask().await {
+    loop {
+        let said = match asked {
+            Asked::Unleased => abreast::be_abreast(context).await,
+            Asked::Always => abreast::learn(context).await,
+        };
+        let Err(error) = said else { return Ok(()) };
         if Instant::now() >= until {
             return Err(error);
         }
         tokio::time::sleep(pause).await;
         pause = (2 * pause).min(INTERVAL_MAX);
     }
-    Ok(())
 }
 
 /// What is made ready with the configuration of a name, or of its replicas when they are within reach.

@@ -6,10 +6,9 @@
 //! over, so nobody may be faster: it has told the group within [`TELLING`], or fails. What is untold for [`PATIENCE`], its maker died or
 //! failed, and who waits for it tells the group.
 
-use super::settled::{INTERVAL, INTERVAL_MAX, PATIENCE, until_said};
+use super::settled::{Asked, INTERVAL, INTERVAL_MAX, PATIENCE, until_abreast};
 use crate::command::Subject;
 use crate::context::NodeContext;
-use crate::context::abreast;
 use crate::meta::{IndexRow, MetaState};
 use crate::write::announcements::announce;
 use quorate_model::{Error, IndexName, Result};
@@ -30,7 +29,7 @@ pub fn untold(meta: &MetaState, row: &IndexRow) -> Option<(Subject, u64)> {
 /// Cost: a round trip to the leader of the meta group. Errors: `Unavailable` when that does not answer, or the group is not told, until
 /// the deadline.
 pub async fn until_told(context: &NodeContext, name: &IndexName, deadline: Instant) -> Result<()> {
-    until_said(deadline, async || abreast::learn(context).await).await?;
+    until_abreast(context, Asked::Always, deadline).await?;
     let now_untold = || {
         let meta = context.shared_meta().load();
         meta.catalogue.get(name).and_then(|row| untold(&meta, row))

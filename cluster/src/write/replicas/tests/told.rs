@@ -6,6 +6,7 @@ use crate::read::call::ask;
 use crate::read::search::Search;
 use crate::write::Reach;
 use crate::write::replicas::settled::PATIENCE;
+use crate::write::replicas::told::TELLING;
 use std::time::Instant;
 
 /// `p` with two records, and in the catalogue with the replica `taken`, an index of its own before; the group has not heard.
@@ -58,10 +59,7 @@ async fn who_forwards_tells_the_group_when_nobody_else_does() {
     let (running, linked) = linked(dir.path()).await;
     let context = &running.context;
     let (before, deadline) = (Instant::now(), write_deadline());
-    assert!(
-        linked.until <= before + told::TELLING && told::TELLING < PATIENCE,
-        "who links would be overtaken"
-    );
+    assert!(linked.until <= before + TELLING && TELLING < PATIENCE, "who links would be overtaken");
     set(context, "p", Reach::Replicas, json!({"hitsPerPage": 7})).await.expect("accepted");
     assert!(
         before.elapsed() >= PATIENCE,
