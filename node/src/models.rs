@@ -6,6 +6,7 @@
 mod build;
 mod files;
 pub mod key;
+mod mapped;
 pub(crate) mod registry;
 
 pub use build::Made;
@@ -32,7 +33,7 @@ impl Node {
     }
     /// What a model says of a record: of an unknown one nothing. `None` when there is no file of the model here.
     ///
-    /// A file that is damaged or gone counts as none from here on. Cost: it reads some dozens of places of the file.
+    /// A file that is damaged or gone counts as none from here on. Cost: some 240 places of the file, which stays open.
     pub fn candidates(&self, group: GroupId, key: &ModelKey, object_id: &str) -> Option<Candidates> {
         self.ask_model(group, key, |file| Ok(file.lookup(object_id)?.unwrap_or_default()))
     }
@@ -56,7 +57,7 @@ impl Node {
         let entry = self.shared_models().entry(group, key)?;
         let present = entry.present?;
         let path = path_of(self.layout(), group, key, present.seq);
-        match ModelFile::open(&path).and_then(|file| ask(&file)) {
+        match self.shared_models().mapped.file(group, key, present, &path).and_then(|file| ask(&file)) {
             Ok(answer) => Some(answer),
             Err(error) => {
                 // its successor may have come between the two

@@ -1,6 +1,7 @@
 //! Which models do the groups of this node have, and which of their files are here?
 
 use super::key::{Installed, ModelKey};
+use super::mapped::Mapped;
 use parking_lot::{Mutex, MutexGuard};
 use quorate_model::GroupId;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,8 @@ pub struct ModelState {
 #[derive(Debug, Default)]
 pub(crate) struct NodeModels {
     pub(super) groups: Mutex<BTreeMap<GroupId, OfGroup>>,
+    /// Those that are asked.
+    pub(super) mapped: Mapped,
     /// Held by whoever changes which files and folders of models there are: folders of events move as a whole.
     folders: Mutex<()>,
 }
@@ -64,7 +67,10 @@ impl NodeModels {
         if is_taken {
             of_group.has_changed = true;
             match installed.length {
-                0 => drop(of_group.entries.remove(key)),
+                0 => {
+                    of_group.entries.remove(key);
+                    self.mapped.close(group, key);
+                }
                 _ => {
                     let present = known.and_then(|known| known.present);
                     of_group.entries.insert(key.clone(), ModelEntry { installed, present });
@@ -80,6 +86,7 @@ impl NodeModels {
     /// Forgets a group that this node has left.
     pub fn forget(&self, group: GroupId) {
         self.groups.lock().remove(&group);
+        self.mapped.close_all(group);
     }
     pub fn states(&self, group: GroupId) -> Vec<ModelState> {
         let groups = self.groups.lock();
@@ -112,6 +119,8 @@ impl NodeModels {
         {
             entry.present = present;
             of_group.has_changed = true;
+            // also when it is the same one, fetched again: what was open may be damaged
+            self.mapped.close(group, key);
         }
     }
 }

@@ -83,6 +83,10 @@ impl<'a> Model<'a> {
     pub fn items(&self) -> usize {
         self.shape.items
     }
+    /// Bytes of the report.
+    pub(super) fn report_bytes(&self) -> usize {
+        self.shape.report_bytes
+    }
     /// What the build said of itself.
     ///
     /// Errors: `Damaged`.
