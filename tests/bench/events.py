@@ -299,6 +299,8 @@ def recommended(node, many=8_000):
     task = node.call("POST", "/1/indexes/%s/related-products/recommend/rules/batch" % INDEX, rules)
     while node.call("GET", "/1/indexes/%s/related-products/task/%s" % (INDEX, task["taskID"]))["status"] != "published":
         time.sleep(0.05)
+    # other models are being built
+    node.wait_idle(MERGE_S)
     chance = random.Random(3)
     asked = [{"requests": [{"indexName": INDEX, "model": "related-products", "objectID": str(skewed(chance, ITEMS)), "threshold": 0, "maxRecommendations": 20,
                             "queryParameters": {"filters": "n > %d" % (at % 50), "analytics": False}}]} for at in range(many)]

@@ -77,6 +77,13 @@ impl Rig {
         path_of(self.node.layout(), GROUP, &related(), seq)
     }
 }
+/// The models below a folder that are open, and those of them that are removed.
+fn open_models(folder: &std::path::Path) -> (usize, usize) {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let folder = folder.to_str().unwrap();
+    let models = || maps.lines().filter(|line| line.contains(folder) && line.contains(".mdl"));
+    (models().count(), models().filter(|line| line.ends_with("(deleted)")).count())
+}
 fn some(ids: &[&str]) -> Option<Vec<String>> {
     Some(ids.iter().map(|id| (*id).to_owned()).collect())
 }
@@ -111,6 +118,9 @@ fn a_model_answers_through_restarts_damage_and_successors() {
         rig.build_and_install(10);
         assert_eq!((rig.missing(), rig.with("b")), (vec![], some(&["a", "c"])));
         assert!(!rig.file(7).exists() && rig.file(10).exists());
+        if cfg!(target_os = "linux") {
+            assert_eq!(open_models(dir.path()), (1, 0), "the one that answers, and none that is gone");
+        }
         // damage: of what is looked at, and found by a look at all of it after a restart
         let mut bytes = std::fs::read(rig.file(10)).unwrap();
         bytes[20] ^= 1;
@@ -122,9 +132,13 @@ fn a_model_answers_through_restarts_damage_and_successors() {
         // nothing goes together any more
         rig.apply(IndexCommand::InstallModel { key, seq: 11, length: 0, crc: 0 });
         assert_eq!((rig.missing(), rig.node.models(GROUP)), (vec![], vec![]));
+        assert_eq!(open_models(dir.path()), (0, 0));
+        rig.build_and_install(12);
+        assert_eq!((rig.missing(), rig.with("a")), (vec![], some(&["b", "c"])));
         rig.machine.leave().unwrap();
+        assert_eq!(open_models(dir.path()), (0, 0));
         assert!(!dir.path().join("events").join(GROUP.to_string()).exists());
-        assert!(matches!(rig.build(&related(), 12), Err(NodeError::Stopped)), "nothing comes back");
+        assert!(matches!(rig.build(&related(), 13), Err(NodeError::Stopped)), "nothing comes back");
     });
 }
 
