@@ -9,6 +9,7 @@ pub mod each_node;
 pub mod insights;
 pub mod integrity;
 pub mod janitor;
+pub mod newest;
 pub mod operations;
 pub mod proposer;
 pub mod readiness;
@@ -28,6 +29,7 @@ use crate::context::claims::Claims;
 use crate::context::insights::Insights;
 use crate::context::integrity::Integrity;
 use crate::context::janitor::JanitorHandle;
+use crate::context::newest::Newest;
 use crate::context::operations::Operations;
 use crate::context::proposer::{Proposer, ProposerParts};
 use crate::context::readiness::Readiness;
@@ -57,6 +59,7 @@ pub struct NodeContext {
     peers: Arc<PeerClient>,
     proposer: Proposer,
     janitor: JanitorHandle,
+    told_dictionaries: Newest,
     operations: Operations,
     seen: Seen,
     abreast: Abreast,
@@ -107,6 +110,7 @@ impl NodeContext {
             peers,
             proposer,
             janitor: JanitorHandle::default(),
+            told_dictionaries: Newest::default(),
             operations: Operations::default(),
             seen: Seen::default(),
             abreast: Abreast::default(),
@@ -179,6 +183,10 @@ impl NodeContext {
     /// Wakes the background work.
     pub fn janitor(&self) -> &JanitorHandle {
         &self.janitor
+    }
+    /// Which revision of the dictionaries this node is telling groups of.
+    pub fn told_dictionaries(&self) -> &Newest {
+        &self.told_dictionaries
     }
     /// The operations of indices that are under way on this node.
     pub fn operations(&self) -> &Operations {
