@@ -88,10 +88,11 @@ pub fn similar(
     let all = features.iter().fold(0.0, |sum, feature| sum + square(feature));
     let mut found: Vec<(u128, Entry)> = vec![];
     for (number, segment) in view.segments().iter().enumerate() {
-        let mut top = Top::new(most);
+        let (mut top, mut least) = (Top::new(most), 0.0);
         each_sum(segment, number, &features, clock, |doc, sum| {
-            if allowed(number, doc) {
+            if sum >= least && allowed(number, doc) {
                 top.push((u128::from(SCORE_MAX - hundredths(sum, all)), doc));
+                least = top.worst().map_or(0.0, |(key, _)| least_above(SCORE_MAX - key as u16, all));
             }
         });
         let best = top.into_sorted();
@@ -109,6 +110,12 @@ fn square(feature: &Feature<'_>) -> f32 {
 fn hundredths(sum: f32, all: f32) -> u16 {
     let cosine = (f64::from(sum) / f64::from(all)).sqrt();
     ((cosine * f64::from(SCORE_MAX)).round() as u16).clamp(1, SCORE_MAX)
+}
+/// What a document comes to at least that is more alike than so many hundredths, which those that come later have to be: a little less
+/// than that, for what is rounded.
+fn least_above(hundredths: u16, all: f32) -> f32 {
+    let cosine = (f64::from(hundredths) + 0.4) / f64::from(SCORE_MAX);
+    (cosine * cosine * f64::from(all)) as f32
 }
 /// What a word or value says that so many of the records have.
 fn idf(records: u64, having: u64) -> f64 {
@@ -272,5 +279,29 @@ fn each_sum(
                 visit(doc, std::mem::take(sum));
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_model::chance::Chance;
+
+    #[test]
+    fn what_is_more_alike_is_never_passed_over() {
+        let mut chance = Chance::new(7);
+        let mut passed_over = 0;
+        for _ in 0..200_000 {
+            let all = (1 + chance.below(1_000_000)) as f32 / 1_000.0;
+            let sum = all * (chance.below(1_000_001) as f32 / 1_000_000.0);
+            // the same or nearly so
+            let worst = hundredths(all * (chance.below(1_000_001) as f32 / 1_000_000.0), all);
+            for worst in [worst, hundredths(sum, all), hundredths(sum, all) - 1] {
+                let is_passed_over = sum < least_above(worst, all);
+                passed_over += u32::from(is_passed_over);
+                assert!(!is_passed_over || hundredths(sum, all) <= worst, "{sum} of {all} beside {worst}");
+            }
+        }
+        assert!(passed_over > 100_000, "{passed_over}");
     }
 }
