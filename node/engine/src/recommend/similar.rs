@@ -296,7 +296,7 @@ mod tests {
             let sum = all * (chance.below(1_000_001) as f32 / 1_000_000.0);
             // the same or nearly so
             let worst = hundredths(all * (chance.below(1_000_001) as f32 / 1_000_000.0), all);
-            for worst in [worst, hundredths(sum, all), hundredths(sum, all) - 1] {
+            for worst in [worst, hundredths(sum, all), (hundredths(sum, all) - 1).max(1)] {
                 let is_passed_over = sum < least_above(worst, all);
                 passed_over += u32::from(is_passed_over);
                 assert!(!is_passed_over || hundredths(sum, all) <= worst, "{sum} of {all} beside {worst}");
