@@ -168,6 +168,19 @@ fn a_check_finds_a_model_that_the_disk_has_changed_and_it_is_missing_then() {
             std::fs::write(rig.file(7), &whole).unwrap();
             assert_eq!((rig.missing(), rig.with("a")), (vec![], some(&["b", "c"])));
         }
+        // cut while it is in use: it is damaged, and no look at what is gone ends the process
+        for length in [0, 20, whole.len() / 2] {
+            assert_eq!(rig.with("a"), some(&["b", "c"]));
+            std::fs::OpenOptions::new()
+                .write(true)
+                .open(rig.file(7))
+                .unwrap()
+                .set_len(length as u64)
+                .unwrap();
+            assert_eq!((rig.with("a"), rig.missing()), (None, vec![7]), "{length}");
+            std::fs::write(rig.file(7), &whole).unwrap();
+            assert_eq!((rig.missing(), rig.with("a")), (vec![], some(&["b", "c"])));
+        }
         std::fs::remove_file(rig.file(7)).unwrap();
         assert_eq!((check(&rig, true).0, rig.missing()), (vec![rig.file(7)], vec![7]));
     });

@@ -78,7 +78,11 @@ impl ModelFile {
         let list = found.list.iter().map(|neighbour| (neighbour.item.to_owned(), neighbour.hundredths));
         Ok(Some(Candidates { users: found.users, list: list.collect() }))
     }
+    /// Errors: `Damaged` when somebody has cut the file since it was opened: to look at what is gone would end the process.
     fn model(&self) -> Result<Model<'_>> {
+        if self.file.metadata()?.len() != self.mapped.len() as u64 {
+            return damaged("it has another length than when it was opened");
+        }
         Model::open(&self.mapped)
     }
 }

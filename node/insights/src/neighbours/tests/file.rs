@@ -60,3 +60,17 @@ fn damage_on_disk_is_found_and_does_no_harm() {
     }
     assert!(matches!(ModelFile::open(&folder.path().join("none")), Err(NeighboursError::Io(_))));
 }
+#[test]
+fn a_file_that_is_cut_while_it_is_open_is_damaged() {
+    let (folder, bytes, stop) = (tempfile::tempdir().unwrap(), some_bytes(), AtomicBool::new(false));
+    let path = written(folder.path(), &bytes);
+    for length in [0, 1, bytes.len() / 2, bytes.len() - 1, bytes.len() + 1] {
+        std::fs::write(&path, &bytes).unwrap();
+        let file = ModelFile::open(&path).unwrap();
+        assert!(file.lookup(&name(1)).unwrap().is_some());
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(length as u64).unwrap();
+        assert!(matches!(file.lookup(&name(1)), Err(NeighboursError::Damaged(_))), "{length}");
+        assert!(matches!(file.report(), Err(NeighboursError::Damaged(_))), "{length}");
+        assert!(file.check(length as u64, crc32fast::hash(&bytes), &stop).is_err(), "{length}");
+    }
+}
