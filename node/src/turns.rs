@@ -82,11 +82,17 @@ impl<T: Default> Level<T> {
     }
 }
 impl<T> Level<T> {
-    /// Who is served next, of those with fewer threads than `most` says for whom something waits that may run.
-    fn next(&self, most: impl Fn(u64) -> usize, may_run: impl Fn(u64, &T) -> bool) -> Option<u64> {
+    /// Who is served next, of those with fewer threads than `most` says for whom something waits that `chosen` says may run; with
+    /// that. Each is asked once: the next moment `most` may say something else.
+    fn next<C>(
+        &self,
+        most: impl Fn(u64) -> usize,
+        chosen: impl Fn(u64, &T) -> Option<C>,
+    ) -> Option<(u64, C)> {
         let waiting = self.members.iter().filter(|(id, it)| it.waiting > 0 && it.running < most(**id));
-        let waiting = waiting.filter(|(id, member)| may_run(**id, &member.own));
-        waiting.min_by_key(|(_, member)| (member.running, member.had, member.oldest)).map(|(id, _)| *id)
+        let may_run = waiting.filter_map(|(id, member)| Some((member, *id, chosen(*id, &member.own)?)));
+        let next = may_run.min_by_key(|(member, _, _)| (member.running, member.had, member.oldest));
+        next.map(|(_, id, chosen)| (id, chosen))
     }
     fn serve(&mut self, id: u64) -> Option<&mut Member<T>> {
         let member = self.members.get_mut(&id)?;
@@ -171,11 +177,11 @@ impl<J> Turns<J> {
     /// may run: each has at most the threads that `most` says.
     pub fn take(&mut self, most: impl Fn(Sharer) -> usize) -> Option<(Payer, J)> {
         let next_of = |key: u64, of: &OfKey<J>| {
-            of.addresses.next(|address| most(Sharer::Address(Payer { key, address })), |_, _| true)
+            let most = |address| most(Sharer::Address(Payer { key, address }));
+            of.addresses.next(most, |_, _| Some(())).map(|(address, ())| address)
         };
-        let key = self.keys.next(|key| most(Sharer::Key(key)), |key, of| next_of(key, of).is_some())?;
+        let (key, address) = self.keys.next(|key| most(Sharer::Key(key)), next_of)?;
         let of_key = self.keys.serve(key)?;
-        let address = next_of(key, &of_key.own)?;
         let of_address = of_key.own.addresses.serve(address)?;
         let (_, job) = of_address.own.pop_front()?;
         of_address.oldest = of_address.own.front().map_or(0, |(number, _)| *number);
@@ -240,6 +246,32 @@ mod tests {
             turns.ended(payer(1, 1), ms(1));
         }
         assert_eq!(turns.take(most), None);
+    }
+
+    /// What somebody may have changes with time, also while a job is being taken.
+    #[test]
+    fn a_job_is_taken_or_waits_although_what_its_caller_may_have_changes_meanwhile() {
+        use std::cell::Cell;
+        for may_have in 0..4_usize {
+            let mut turns = Turns::new(WAITING_MAX);
+            turns.enter(payer(1, 1), 7);
+            let asked = Cell::new(0);
+            // the first few times nothing is in the way, and then everything
+            let changing = |_: Sharer| {
+                asked.set(asked.get() + 1);
+                if asked.get() <= may_have { OF_ADDRESS } else { 0 }
+            };
+            let taken = turns.take(changing).or_else(|| turns.take(most));
+            assert_eq!(taken, Some((payer(1, 1), 7)), "{may_have}");
+            assert_eq!((turns.waiting(), turns.take(most)), (0, None));
+            turns.ended(payer(1, 1), ms(1));
+            // and its caller may have as much as before
+            for job in 0..OF_ADDRESS as u64 + 1 {
+                turns.enter(payer(1, 1), job);
+            }
+            let running = (0..OF_ADDRESS).filter(|_| turns.take(most).is_some()).count();
+            assert_eq!((running, turns.take(most)), (OF_ADDRESS, None), "{may_have}");
+        }
     }
 
     #[test]
