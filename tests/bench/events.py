@@ -16,6 +16,7 @@ import threading
 import time
 
 from cluster import Cluster
+from models import built
 from node import Connection
 from tables import number, table
 
@@ -239,7 +240,7 @@ def models(cluster):
     peak, asker, begun = Peak(node), Asker(node), time.monotonic()
     peak.start()
     asker.start()
-    model = built(node, "related-products", rows)
+    model = built(Connection(node.port), INDEX, "related-products", rows)
     seconds = time.monotonic() - begun
     times = asker.ended()
     peak.over.set()
@@ -247,30 +248,6 @@ def models(cluster):
                   "%.0f MiB above idle; %s" % (peak.most - idle_mib, json.dumps({name: model.get(name) for name in ("rows", "users", "items", "bytes", "parameters")})),
                   "p99 %s, %s beside: %.2f" % (number(p99_ms(without)), number(p99_ms(times)), p99_ms(times) / p99_ms(without))])
     return lines + recommended(node)
-
-
-def built(node, model, rows):
-    connection, until, asked = Connection(node.port), time.monotonic() + 600, 0.0
-    while time.monotonic() < until:
-        found = connection.call("GET", "/admin/recommend")
-        mine = [it for it in flat(found) if it.get("model") == model and it.get("rows") == rows]
-        if mine:
-            connection.close()
-            return mine[0]
-        if time.monotonic() - asked > 30:
-            connection.call("POST", "/admin/recommend/%s/%s/build" % (INDEX, model))
-            asked = time.monotonic()
-        time.sleep(0.2)
-    raise RuntimeError("no model of %d rows: %s" % (rows, json.dumps(found)[:2_000]))
-
-
-def flat(value):
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from flat(part)
 
 
 def many_at_once(node, path, bodies):

@@ -13,10 +13,10 @@ import time
 
 import gowalla
 import node as nodes
+from models import built
 
 INDEX, MODEL = "places", "related-products"
 OBJECTS, EVENTS, RECORDS, REQUESTS = 20, 1_000, 10_000, 100
-BUILD_S = 600
 
 
 def slices(values, size):
@@ -38,32 +38,6 @@ def send(connection, train):
     for some in slices(events, EVENTS):
         connection.call("POST", "/1/events", {"events": some})
     return items, time.monotonic() - begun
-
-
-def build(connection, rows):
-    """Lets a model be built of all rows; returns what is told of it."""
-    until = time.monotonic() + BUILD_S
-    asked = 0
-    while time.monotonic() < until:
-        found = json.dumps(connection.call("GET", "/admin/recommend"))
-        model = next((it for it in flat(json.loads(found)) if it.get("model") == MODEL and it.get("rows") == rows), None)
-        if model:
-            return model
-        if time.monotonic() - asked > 10:
-            connection.call("POST", f"/admin/recommend/{INDEX}/{MODEL}/build")
-            asked = time.monotonic()
-        time.sleep(1)
-    raise RuntimeError(f"no model of {rows} rows in {BUILD_S} s: {found}")
-
-
-def flat(value):
-    """All objects in a value."""
-    if isinstance(value, dict):
-        yield value
-        value = list(value.values())
-    if isinstance(value, list):
-        for part in value:
-            yield from flat(part)
 
 
 def asked(connection, items):
@@ -101,7 +75,7 @@ def main():
         try:
             connection = nodes.Connection(node.port)
             items, sent_s = send(connection, train)
-            model = build(connection, sum(len(of_user) for of_user in train.values()))
+            model = built(connection, INDEX, MODEL, sum(len(of_user) for of_user in train.values()))
             begun = time.monotonic()
             lists = asked(connection, items)
             asked_s = time.monotonic() - begun

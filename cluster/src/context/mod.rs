@@ -59,7 +59,7 @@ pub struct NodeContext {
     peers: Arc<PeerClient>,
     proposer: Proposer,
     janitor: JanitorHandle,
-    told_dictionaries: Newest,
+    told_dictionaries: Newest<GroupId>,
     operations: Operations,
     seen: Seen,
     abreast: Abreast,
@@ -184,8 +184,8 @@ impl NodeContext {
     pub fn janitor(&self) -> &JanitorHandle {
         &self.janitor
     }
-    /// Which revision of the dictionaries this node is telling groups of.
-    pub fn told_dictionaries(&self) -> &Newest {
+    /// Which revision of the dictionaries this node is telling each group of.
+    pub fn told_dictionaries(&self) -> &Newest<GroupId> {
         &self.told_dictionaries
     }
     /// The operations of indices that are under way on this node.

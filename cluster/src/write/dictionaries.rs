@@ -54,27 +54,26 @@ async fn propose(context: &Arc<NodeContext>, command: MetaCommand, purpose: Purp
     Ok(receipt(accepted, vec![]))
 }
 
-/// Tells all groups of a revision. Those that come while that is under way are told as the newest of them, so that many changes after one
-/// another cost every group a few entries.
+/// Tells all groups of a revision.
 async fn announce_to_all(context: Arc<NodeContext>, revision: u64) {
-    let mut next = context.told_dictionaries().begin(revision);
-    while let Some(newest) = next {
-        announce_one(&context, newest).await;
-        next = context.told_dictionaries().done(newest);
-    }
-}
-
-async fn announce_one(context: &NodeContext, revision: u64) {
     // a group that hears of a revision before its node has it goes on when it is looked at, some seconds later
-    if let Err(error) = until_known(context, write_deadline()).await {
+    if let Err(error) = until_known(&context, write_deadline()).await {
         tracing::debug!(%error, "groups are told of dictionaries that some nodes may not know yet");
     }
     let meta = context.meta();
-    let announced = meta.placement.keys().map(async |&group| {
+    join_all(meta.placement.keys().map(|&group| announce_newest(&context, group, revision))).await;
+}
+
+/// Tells a group of a revision. Those that come while that is under way are told as the newest of them, so that many changes after one
+/// another cost a group a few entries.
+async fn announce_newest(context: &NodeContext, group: GroupId, revision: u64) {
+    let told = context.told_dictionaries();
+    let mut next = told.begin(group, revision).then_some(revision);
+    while let Some(revision) = next {
         if let Err(error) = announce(context, Subject::Dictionaries(group), revision, write_deadline()).await
         {
             tracing::debug!(group = group.0, %error, "a group does not know of changed dictionaries yet");
         }
-    });
-    join_all(announced).await;
+        next = told.done(&group, revision);
+    }
 }

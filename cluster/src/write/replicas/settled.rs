@@ -40,8 +40,9 @@ pub async fn until_settled(
     until_over(context, name, made, deadline).await
 }
 
-/// The same before a change is forwarded, or not; before one that is, also waits until the group has heard of the replicas that it
-/// is to reach. Cost: that of [`until_told`] for one that is.
+/// As [`until_settled`]; before a change that is to reach replicas, also waits until the group has heard of them.
+///
+/// Cost and errors: those of [`until_told`] besides, for such a change.
 pub async fn until_reached(
     context: &NodeContext,
     (name, reach): (&IndexName, Reach),

@@ -36,8 +36,8 @@ impl ModelFile {
         // SAFETY: a model is written under another name, then renamed, and never changed or cut; who removes it leaves it to those who have it
         let mapped = unsafe { Mmap::map(&file)? };
         Model::open(&mapped)?;
-        // a list is spread over the file: what lies beside is of no use
-        mapped.advise(Advice::Random)?;
+        // a list is spread over the file: what lies beside is of no use; where that cannot be said, more is read
+        let _more_is_read = mapped.advise(Advice::Random);
         Ok(ModelFile { file, mapped })
     }
     /// Whether all bytes are those of a file with this length and checksum (CRC-32 of the whole file).
