@@ -16,6 +16,7 @@ import tempfile
 import time
 
 import node as nodes
+from models import built
 
 INDEX = "shop"
 PRODUCTS, USERS, BASKETS, DAYS = 2_000, 8_000, 20_000, 28
@@ -149,18 +150,7 @@ def write(connection, requests):
 
 def build(connection, rows):
     """Lets both models be built of so many rows; what is told of them."""
-    until, asked_at = time.monotonic() + BUILD_S, 0
-    while True:
-        models = {it["model"]: it for it in connection.call("GET", "/admin/recommend")["models"] if it["index"] == INDEX}
-        if all(models.get(model, {}).get("rows") == rows for model in MODELS):
-            return models
-        if time.monotonic() > until:
-            raise RuntimeError(f"no models of {rows} rows in {BUILD_S} s: {models}")
-        if time.monotonic() - asked_at > 10:
-            for model in MODELS:
-                connection.call("POST", f"/admin/recommend/{INDEX}/{model}/build")
-            asked_at = time.monotonic()
-        time.sleep(0.5)
+    return {model: built(connection, INDEX, model, rows, BUILD_S) for model in MODELS}
 
 
 def lists(connection, model, ids):
