@@ -25,10 +25,19 @@ pub struct Thresholds {
     pub first_look: u64,
     /// Results of a long optional query for which the words that a record must have stay the same (C§4.6).
     pub growth: u64,
+    /// Documents whose set is made in the time of a look at one of them alone.
+    pub set_of: u32,
 }
 impl Default for Thresholds {
     fn default() -> Thresholds {
-        Thresholds { list: 4_096, single: 400_000, tiers: 2_000, first_look: 256, growth: 1_000 }
+        Thresholds {
+            list: 4_096,
+            single: 400_000,
+            tiers: 2_000,
+            first_look: 256,
+            growth: 1_000,
+            set_of: 1_024,
+        }
     }
 }
 /// Sets that are kept for the next query.

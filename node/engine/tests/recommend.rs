@@ -32,7 +32,17 @@ fn of(model: RecommendModel, source: &str) -> Recommendation {
     }
 }
 fn ask(shard: &Shard, asked: &Recommendation) -> SearchResults {
-    recommend(&shard.view, &shard.configuration, asked, &limits(), &mut Scratch::new()).unwrap()
+    let with = |set_of| {
+        let mut scratch = Scratch::new();
+        scratch.thresholds.set_of = set_of;
+        recommend(&shard.view, &shard.configuration, asked, &limits(), &mut scratch).unwrap()
+    };
+    // some of the documents are looked at alone, all of them, or none
+    let results = with(2);
+    for set_of in [1, u32::MAX] {
+        assert_eq!(with(set_of).hits.json, results.hits.json, "{set_of}");
+    }
+    results
 }
 /// The ids with their scores.
 fn shown(shard: &Shard, asked: &Recommendation) -> String {

@@ -233,6 +233,11 @@ impl Ruled {
         let limits = SearchLimits { now_s: 1_000, ..limits() };
         let (view, configuration) = (&self.shop.view, &self.shop.configuration);
         let results = recommend(view, configuration, &asked, &limits, &mut Scratch::new()).unwrap();
+        // each document is looked at alone
+        let mut scratch = Scratch::new();
+        scratch.thresholds.set_of = 1;
+        let alone = recommend(view, configuration, &asked, &limits, &mut scratch).unwrap();
+        assert_eq!(alone.hits.json, results.hits.json);
         let hit = |raw: &[u8]| {
             let hit: Value = serde_json::from_slice(raw).unwrap();
             format!("{} {}", hit["objectID"].as_str().unwrap(), hit["_score"])

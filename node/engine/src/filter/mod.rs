@@ -1,4 +1,5 @@
 //! Which documents of a segment pass a filter? (C§5)
+pub mod lazily;
 mod numbers;
 pub mod scores;
 pub mod single;

@@ -65,36 +65,14 @@ impl<'a> Prepared<'a> {
         (plan, geo): (&Plan, &'a GeoQuery),
         scratch: &mut Scratch,
     ) -> Self {
-        let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
-        let mut prepared = Prepared {
-            view,
-            contexts: vec![],
-            automatic_radius: None,
-            is_late: false,
-            beyond: 0,
-            without_beyond: vec![],
-        };
         let mut clock = Clock::new(&plan.deadline);
-        for (number, segment) in view.segments().iter().enumerate() {
-            prepared.contexts.push(SegmentContext {
-                segment,
-                allowed: without(
-                    allowed(segment, settings, &params.filter, plan, &mut clock, scratch),
-                    segment,
-                    plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc),
-                ),
-                scores: Scores::new(
-                    segment,
-                    &settings.index,
-                    &params.filter,
-                    &params.optional_filter,
-                    summing,
-                    &mut clock,
-                ),
-                nearby: plan.geo.centre.map(|centre| Nearby::new(segment, centre)),
-                geo,
-                groups: [None, None],
-            });
+        let mut prepared = Prepared::unrestricted(view, settings, params, geo, &mut clock);
+        for (number, context) in prepared.contexts.iter_mut().enumerate() {
+            context.allowed = without(
+                allowed(context.segment, settings, &params.filter, plan, &mut clock, scratch),
+                context.segment,
+                plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc),
+            );
         }
         let polygons = !plan.geo.polygons.is_empty();
         prepared.is_late = clock.rang() || polygons && plan.deadline.is_over();
@@ -102,6 +80,33 @@ impl<'a> Prepared<'a> {
             prepared.apply_radius(plan);
         }
         prepared
+    }
+    /// All documents of every segment, with the scores of the filters: whoever asks looks at what the filters select.
+    pub fn unrestricted(
+        view: &'a ShardView,
+        settings: &Settings,
+        params: &Effective,
+        geo: &'a GeoQuery,
+        clock: &mut Clock,
+    ) -> Self {
+        let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
+        let Effective { filter, optional_filter, .. } = params;
+        let context = |segment| SegmentContext {
+            segment,
+            allowed: None,
+            scores: Scores::new(segment, &settings.index, filter, optional_filter, summing, clock),
+            nearby: geo.centre.map(|centre| Nearby::new(segment, centre)),
+            geo,
+            groups: [None, None],
+        };
+        Prepared {
+            view,
+            contexts: view.segments().iter().map(context).collect(),
+            automatic_radius: None,
+            is_late: false,
+            beyond: 0,
+            without_beyond: vec![],
+        }
     }
     /// Restricts to the radius; records without a point are out (C§7.3).
     fn apply_radius(&mut self, plan: &Plan) {

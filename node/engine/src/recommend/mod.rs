@@ -4,11 +4,13 @@
 //! and by score; the threshold; what is searched for when nothing is left; what is promoted; the cut. Nothing is shown that is gone,
 //! filtered out, or the source.
 
+mod allowed;
 mod facets;
 mod ranked;
 mod ruled;
 mod similar;
 
+use crate::clock::Clock;
 use crate::configuration::Configuration;
 use crate::filter::single::passes;
 use crate::index::ShardView;
@@ -26,7 +28,7 @@ use crate::rules::recommend::RecommendEffects;
 use crate::scratch::Scratch;
 use crate::search::{find, grouping, is_cut_by_typos, run, too_big};
 use crate::term_matches::TermMatches;
-use crate::{bits, clock::Clock};
+use allowed::{Allowed, OneByOne};
 use quorate_model::filter::AnyOf;
 use quorate_model::settings::Effective;
 use quorate_model::user::{owned_id, public_id};
@@ -94,21 +96,8 @@ struct Selected<'a, 'p> {
     params: &'a Effective,
     plan: &'a mut Plan,
     prepared: Prepared<'p>,
-}
-/// The documents that may be shown.
-enum Allowed<'a, 'p> {
-    /// Those that filters and places select.
-    Filtered(&'a Prepared<'p>),
-    /// Those that words select besides.
-    Found(&'a [Vec<u64>]),
-}
-impl Allowed<'_, '_> {
-    fn holds(&self, segment: usize, doc: u32) -> bool {
-        match self {
-            Allowed::Filtered(prepared) => prepared.contexts[segment].is_allowed(doc),
-            Allowed::Found(sets) => bits::contains(&sets[segment], doc),
-        }
-    }
+    /// What is selected, when that is looked up document by document instead.
+    one_by_one: Option<OneByOne<'a>>,
 }
 /// The words of a query in each segment, for marks.
 type QueryTerms = Vec<Vec<Vec<TermMatches>>>;
@@ -149,8 +138,9 @@ impl Asker<'_> {
         if let Some(filter) = self.of_list() {
             request.filter = request.filter.and(filter);
         }
-        self.with_query(&request, scratch, |selected, scratch| {
-            let Selected { params, plan, prepared } = selected;
+        self.with_query(&request, true, scratch, |selected, scratch| {
+            let Selected { params, plan, prepared, one_by_one } = selected;
+            let one_by_one = one_by_one.as_ref();
             let has_words = !plan.words.is_empty() || !plan.beyond.is_empty();
             let found = match has_words {
                 true => {
@@ -161,15 +151,17 @@ impl Asker<'_> {
                 }
                 false => QueryMatches::default(),
             };
-            let allowed = match has_words {
-                true => Allowed::Found(&found.matched),
-                false => Allowed::Filtered(prepared),
+            let allowed = match one_by_one {
+                Some(one_by_one) => Allowed::OneByOne(one_by_one),
+                None if has_words => Allowed::Found(&found.matched),
+                None => Allowed::Filtered(prepared),
             };
             let mut clock = Clock::new(&self.limits.deadline);
             let list = self.ranked(&allowed, &prepared.contexts, &mut clock);
             let facets = (self.asked.model == RecommendModel::TrendingFacets)
                 .then(|| self.facets(&request, &list, &mut clock));
-            self.is_late.set(clock.rang() || found.count_cut);
+            let is_cut = found.count_cut || one_by_one.is_some_and(OneByOne::is_late);
+            self.is_late.set(clock.rang() || is_cut);
             if let Some(facets) = facets {
                 return Ok(Listed::Facets(facets));
             }
@@ -183,14 +175,18 @@ impl Asker<'_> {
                 return Ok(Listed::Nothing);
             }
             let list = self.grouped(params, list);
-            Ok(Listed::Records(self.arranged(list, &prepared.contexts, self.asked.most), query_terms))
+            let is_allowed = |segment: usize, doc| match one_by_one {
+                Some(_) => allowed.holds(segment, doc),
+                None => prepared.contexts[segment].is_allowed(doc),
+            };
+            Ok(Listed::Records(self.arranged(list, is_allowed, self.asked.most), query_terms))
         })
     }
     /// What a search finds instead. Its hits have the score 0.
     fn by_search(&self, request: &SearchParams, scratch: &mut Scratch) -> Result<SearchResults> {
         let most = request.hits_per_page.map_or(self.asked.most, |most| most.min(self.asked.most));
-        let results = self.with_query(&self.ruled(request), scratch, |selected, scratch| {
-            let Selected { params, plan, prepared } = selected;
+        let results = self.with_query(&self.ruled(request), false, scratch, |selected, scratch| {
+            let Selected { params, plan, prepared, .. } = selected;
             let grouped = grouping(self.settings(), params).is_some();
             plan.limit = if grouped { usize::MAX } else { most as usize };
             plan.budget = (plan.budget / self.view.segments().len().max(1) as u64).max(1);
@@ -198,7 +194,8 @@ impl Asker<'_> {
             self.is_late.set(self.is_late.get() || found.count_cut);
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
             let list = self.grouped(params, list);
-            Ok(Listed::Records(self.arranged(list, &prepared.contexts, most), found.query_terms))
+            let is_allowed = |segment: usize, doc| prepared.contexts[segment].is_allowed(doc);
+            Ok(Listed::Records(self.arranged(list, is_allowed, most), found.query_terms))
         })?;
         Ok(results.unwrap_or_default())
     }
@@ -217,10 +214,11 @@ impl Asker<'_> {
     }
 
     /// Prepares a query, without the source, what is hidden and what the index's rules for searches say, and renders what `choose`
-    /// lists.
+    /// lists, which asks about few documents or about any.
     fn with_query(
         &self,
         request: &SearchParams,
+        asks_few: bool,
         scratch: &mut Scratch,
         choose: impl FnOnce(&mut Selected<'_, '_>, &mut Scratch) -> Result<Listed>,
     ) -> Result<Option<SearchResults>> {
@@ -234,8 +232,17 @@ impl Asker<'_> {
         plan.hidden.extend(self.hidden());
         let fixed = plan.clone();
         paths::lay(view, &mut plan);
-        let prepared = Prepared::new(view, settings, &params, (&fixed, &fixed.geo), scratch);
-        let mut selected = Selected { params: &params, plan: &mut plan, prepared };
+        let one_by_one = (asks_few && OneByOne::is_enough(&fixed)).then(|| {
+            let set_of = scratch.thresholds.set_of;
+            OneByOne::new(view, settings, &params.filter, &fixed.hidden, &limits.deadline, set_of)
+        });
+        let prepared = match one_by_one {
+            Some(_) => {
+                Prepared::unrestricted(view, settings, &params, &fixed.geo, &mut Clock::new(&limits.deadline))
+            }
+            None => Prepared::new(view, settings, &params, (&fixed, &fixed.geo), scratch),
+        };
+        let mut selected = Selected { params: &params, plan: &mut plan, prepared, one_by_one };
         let listed = choose(&mut selected, scratch)?;
         let prepared = selected.prepared;
         let mut results =

@@ -5,7 +5,6 @@
 
 use super::{Asker, Scored};
 use crate::clock::Clock;
-use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Entry;
 use crate::response::hits::Shown;
 use crate::rules::promote::{Promotion, located};
@@ -52,12 +51,12 @@ impl Asker<'_> {
     pub(super) fn arranged(
         &self,
         list: Vec<Scored>,
-        contexts: &[SegmentContext<'_>],
+        is_allowed: impl Fn(usize, u32) -> bool,
         most: u64,
     ) -> Vec<Shown> {
         let forced = self.asked.params.forced.as_deref();
         let promoted = &self.rules.of_records.promoted;
-        let promotion = Promotion::new(self.view, self.settings(), promoted, contexts, forced);
+        let promotion = Promotion::new(self.view, self.settings(), promoted, is_allowed, forced);
         let key = |entry: &Entry| (entry.segment, entry.doc);
         let scores: FxHashMap<_, u16> =
             list.iter().map(|scored| (key(&scored.entry), scored.score)).collect();

@@ -7,7 +7,6 @@ use super::act::Promoted;
 use crate::bits;
 use crate::filter::filter_set;
 use crate::index::ShardView;
-use crate::ranking::context::SegmentContext;
 use crate::ranking::top::Entry;
 use quorate_model::params::Forced;
 use quorate_model::user::public_id;
@@ -34,13 +33,13 @@ pub fn located(view: &ShardView, object_ids: &[ObjectId]) -> Vec<(usize, u32)> {
 }
 
 impl Promotion {
-    /// Finds the records. What the caller's key forces holds for them, too; the filters of the search do where the rule
+    /// Finds the records; `is_allowed` says of a segment and document whether filters and places select it. What the caller's key forces holds for them, too; the filters of the search do where the rule
     /// says so, and where the key forces a place.
     pub fn new(
         view: &ShardView,
         settings: &Settings,
         promoted: &[Promoted],
-        contexts: &[SegmentContext<'_>],
+        is_allowed: impl Fn(usize, u32) -> bool,
         forced: Option<&Forced>,
     ) -> Promotion {
         if promoted.is_empty() {
@@ -55,7 +54,7 @@ impl Promotion {
         for Promoted { object_ids, position, filtered } in promoted {
             let shown = located(view, object_ids).into_iter().filter(|&(segment, doc)| {
                 visible[segment].as_ref().is_none_or(|set| bits::contains(set, doc))
-                    && (!(*filtered || has_forced_place) || contexts[segment].is_allowed(doc))
+                    && (!(*filtered || has_forced_place) || is_allowed(segment, doc))
             });
             for (after, (segment, doc)) in shown.enumerate() {
                 places.push((position.saturating_add(after as u64), Entry { segment, doc, key: 0 }));

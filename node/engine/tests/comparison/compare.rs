@@ -73,9 +73,23 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         let growth = case.results_per_level;
         for thresholds in [
             Thresholds { growth, ..Thresholds::default() },
-            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3, growth },
-            Thresholds { list: 0, single: 0, tiers: u64::MAX, first_look: 0, growth },
-            Thresholds { list: 0, single: u64::MAX, tiers: 0, first_look: 1, growth },
+            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3, growth, ..Thresholds::default() },
+            Thresholds {
+                list: 0,
+                single: 0,
+                tiers: u64::MAX,
+                first_look: 0,
+                growth,
+                ..Thresholds::default()
+            },
+            Thresholds {
+                list: 0,
+                single: u64::MAX,
+                tiers: 0,
+                first_look: 1,
+                growth,
+                ..Thresholds::default()
+            },
         ] {
             let results = engine_answer(&shard.view, &shard, query, thresholds);
             let found = describe(&results);
