@@ -15,7 +15,15 @@ pub async fn away<T: Send + 'static>(
     body: &Bytes,
     read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
 ) -> Result<T> {
-    let (length, body) = (body.len(), body.clone());
+    away_as_long(body, body.len(), read).await
+}
+/// The same for a body that takes as long to read as usual ones of so many bytes.
+pub async fn away_as_long<T: Send + 'static>(
+    body: &Bytes,
+    length: usize,
+    read: impl FnOnce(&[u8]) -> Result<T> + Send + 'static,
+) -> Result<T> {
+    let body = body.clone();
     away_if_long(length, move || read(&body)).await
 }
 

@@ -10,6 +10,9 @@ use quorate_model::{Error, ErrorKind, Result};
 use quorate_wire::schema::{EventsTaken, bytes};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// How many times as long a byte of events takes as one of records, which are kept as they are: each member of an event is checked.
+const AS_LONG: usize = 16;
+
 /// `POST /1/events`: all events of the body, or none when one is not as it has to be.
 pub async fn add(call: &Call<'_>) -> Result<Reply> {
     let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64);
@@ -19,7 +22,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
             Refused::Invalid(message) => Error::new(ErrorKind::Unprocessable, message),
         })
     };
-    let events = parse::away(&call.body, read).await?;
+    let events = parse::away_as_long(&call.body, AS_LONG * call.body.len(), read).await?;
     for event in &events {
         call.caller.check_index(event.index.as_str()).map_err(not_allowed)?;
     }
