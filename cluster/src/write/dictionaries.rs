@@ -13,6 +13,10 @@ use futures_util::future::join_all;
 use quorate_model::dictionary::{DictionaryChange, StandardChange};
 use quorate_model::{DictionaryKind, Error, GroupId, Result, TaskId, level};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Time between two entries that tell a group of dictionaries: one after another would take more of the processors than the changes do.
+const BETWEEN: Duration = Duration::from_millis(50);
 
 /// Changes the entries of a dictionary, all of it or nothing.
 ///
@@ -74,6 +78,8 @@ async fn announce_newest(context: &NodeContext, group: GroupId, revision: u64) {
         {
             tracing::debug!(group = group.0, %error, "a group does not know of changed dictionaries yet");
         }
+        // only what changes meanwhile waits for it
+        tokio::time::sleep(BETWEEN).await;
         next = told.done(&group, revision);
     }
 }
