@@ -4,6 +4,7 @@
 //! asked for, every day, and some minutes after a user was forgotten, whose searches may have made some of it. A build that breaks off
 //! is begun anew, here or by the next leader: until its records are written, as one command, the index is as it was.
 
+mod beside;
 mod build;
 mod generate;
 mod indices;
@@ -18,6 +19,7 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::SuggestionsRow;
 use crate::metrics;
+use beside::beside;
 use indices::Indices;
 use log::{BuildLog, Level};
 use quorate_model::{Error, ErrorKind, IndexName, Result, level};
@@ -58,7 +60,9 @@ pub async fn run(context: Arc<NodeContext>) {
         let Some(row) = next(&context, &paused, forgot_ms) else { continue };
         let index = row.config.index_name.clone();
         let (begun, _is_running) = (Instant::now(), Running::begin());
-        match build(&context, &row).await {
+        let work = context.clone();
+        let built = beside(async move { build(&work, &row).await }).await;
+        match built.and_then(|built| built) {
             Ok(Some(is_success)) => metrics::built("suggestions", is_success, begun.elapsed()),
             Ok(None) => {}
             Err(error) => {
