@@ -2,6 +2,7 @@
 
 use super::generate::{combined, has_no_values, values_of};
 use super::log::{BuildLog, Level};
+use super::pace::Pace;
 use futures_util::StreamExt as _;
 use quorate_model::suggestions::{PluralLanguages, SuggestionSource};
 use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig};
@@ -302,7 +303,7 @@ async fn judge<S: Sources>(
         }
     });
     let mut asked = futures_util::stream::iter(asked).buffered(AT_ONCE);
-    let (mut judged, mut facets) = (Vec::new(), Vec::new());
+    let (mut judged, mut facets, mut pace) = (Vec::new(), Vec::new(), Pace::begin());
     while let Some((candidate, found)) = asked.next().await {
         match found {
             Ok((finds, values)) => {
@@ -319,6 +320,7 @@ async fn judge<S: Sources>(
             }
             Err(error) => return Err(error),
         }
+        pace.keep().await;
     }
     if merged.facet_bytes > FACET_BYTES_MAX {
         log.add(Level::Info, 1, "some suggestions have no facets: there are too many values");

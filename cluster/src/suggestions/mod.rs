@@ -9,6 +9,7 @@ mod build;
 mod generate;
 mod indices;
 pub mod log;
+mod pace;
 mod publish;
 #[cfg(test)]
 mod tests;
