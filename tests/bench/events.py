@@ -3,8 +3,8 @@
 
 QUORATE_BIN: the program. STEPS: of intake,beside,models,suggestions (default: all). NODES: 1, or 3 for intake and beside. SECONDS: of a load of
 events (10 a size; 300 of `beside` with LONG=1). RATE: events a second beside queries (20000). ROWS (10000000), ITEMS (1000000), USERS
-(500000): what models are made of. CANDIDATES: queries that suggestions are made of (50000). Senders and callers share the machine with the node, so
-processor time says more than how many a second; p99 are of queries at 100 a second at one connection, without and beside.
+(500000): what models are made of. CANDIDATES: queries that suggestions are made of (50000). Senders, which give way, and callers share the machine with the node,
+so processor time says more than how many a second; p99 are of queries at 100 a second at one connection, without and beside.
 """
 import json
 import multiprocessing
@@ -55,6 +55,8 @@ class Load:
             yield ('{"events":[%s]}' % ",".join(events)).encode()
 
     def send(self, sender, seconds, made):
+        # in earnest senders are on other machines
+        os.nice(15)
         # as many as are likely to go; what is more is made meanwhile
         most = 60_000 if self.per_s is None else self.per_s / SENDERS
         bodies = self.bodies(sender, 1 << 40)
