@@ -12,7 +12,10 @@ pub async fn beside<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
     let (mut done, result) = oneshot::channel();
     let run = move || {
         lower_priority();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return tracing::error!(%error, "suggestions cannot be made"),
+        };
         let made = runtime.block_on(async {
             tokio::select! {
                 made = work => Some(made),
@@ -22,7 +25,6 @@ pub async fn beside<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
         // what it has left on other threads ends by itself
         runtime.shutdown_background();
         let _nobody_waits = made.map(|made| done.send(made));
-        Ok::<_, std::io::Error>(())
     };
     let thread = std::thread::Builder::new().name("suggestions".into()).spawn(run);
     thread.map_err(|error| Error::unavailable(format!("no thread for suggestions: {error}")))?;
@@ -32,9 +34,9 @@ pub async fn beside<T: Send + 'static>(work: impl Future<Output = T> + Send + 's
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Arc, mpsc};
     use std::time::Duration;
+    use tokio::sync::Notify;
 
     #[tokio::test]
     async fn work_ends_when_it_is_done_when_it_panics_and_when_nobody_waits() {
@@ -50,15 +52,17 @@ mod tests {
             }
         }
         let (ended, is_ended) = mpsc::channel();
-        let has_begun = Arc::new(AtomicBool::new(false));
-        let (begun, dropped) = (has_begun.clone(), Dropped(ended));
+        let (begun, dropped) = (Arc::new(Notify::new()), Dropped(ended));
+        let begins = begun.clone();
         let endless = beside(async move {
             let _dropped = dropped;
-            begun.store(true, Ordering::Relaxed);
+            begins.notify_one();
             std::future::pending::<()>().await;
         });
-        let stopped = tokio::time::timeout(Duration::from_millis(200), endless).await;
-        assert!(stopped.is_err() && has_begun.load(Ordering::Relaxed));
+        tokio::select! {
+            _ = endless => panic!("it has no end"),
+            () = begun.notified() => {}
+        }
         is_ended.recv_timeout(Duration::from_secs(10)).expect("it goes on though nobody waits");
     }
 }

@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 const AT_A_STRETCH: Duration = Duration::from_millis(5);
 /// How many times as long it pauses then: it has a quarter of the time.
 const PAUSE: u32 = 3;
+/// A pause at most: what it has waited for took nothing from others.
+const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Since when there was no pause.
 pub struct Pace(Instant);
@@ -19,7 +21,7 @@ impl Pace {
     pub async fn keep(&mut self) {
         let took = self.0.elapsed();
         if took >= AT_A_STRETCH {
-            tokio::time::sleep(PAUSE * took).await;
+            tokio::time::sleep((PAUSE * took).min(PAUSE_MAX)).await;
             self.0 = Instant::now();
         }
     }

@@ -25,7 +25,7 @@ pub struct Thresholds {
     pub first_look: u64,
     /// Results of a long optional query for which the words that a record must have stay the same (C§4.6).
     pub growth: u64,
-    /// Documents whose set is made in the time of a look at one of them alone.
+    /// Documents whose set is made in the time of a look at one of them alone; 0: each is.
     pub set_of: u32,
 }
 impl Default for Thresholds {

@@ -37,9 +37,9 @@ fn ask(shard: &Shard, asked: &Recommendation) -> SearchResults {
         scratch.thresholds.set_of = set_of;
         recommend(&shard.view, &shard.configuration, asked, &limits(), &mut scratch).unwrap()
     };
-    // some of the documents are looked at alone, all of them, or none
-    let results = with(2);
-    for set_of in [1, u32::MAX] {
+    // none of the documents is looked at alone, or some, or all
+    let results = with(1_024);
+    for set_of in [0, 1, u32::MAX] {
         assert_eq!(with(set_of).hits.json, results.hits.json, "{set_of}");
     }
     results

@@ -235,7 +235,7 @@ impl Ruled {
         let results = recommend(view, configuration, &asked, &limits, &mut Scratch::new()).unwrap();
         // each document is looked at alone
         let mut scratch = Scratch::new();
-        scratch.thresholds.set_of = 1;
+        scratch.thresholds.set_of = 0;
         let alone = recommend(view, configuration, &asked, &limits, &mut scratch).unwrap();
         assert_eq!(alone.hits.json, results.hits.json);
         let hit = |raw: &[u8]| {

@@ -66,14 +66,11 @@ impl<'a> Prepared<'a> {
         scratch: &mut Scratch,
     ) -> Self {
         let mut clock = Clock::new(&plan.deadline);
-        let mut prepared = Prepared::unrestricted(view, settings, params, geo, &mut clock);
-        for (number, context) in prepared.contexts.iter_mut().enumerate() {
-            context.allowed = without(
-                allowed(context.segment, settings, &params.filter, plan, &mut clock, scratch),
-                context.segment,
-                plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc),
-            );
-        }
+        let of_segment = |number: usize, segment: &Segment, clock: &mut Clock| {
+            let hidden = plan.hidden.iter().filter(|(at, _)| *at == number).map(|&(_, doc)| doc);
+            without(allowed(segment, settings, &params.filter, plan, clock, scratch), segment, hidden)
+        };
+        let mut prepared = Prepared::with(view, settings, params, geo, &mut clock, of_segment);
         let polygons = !plan.geo.polygons.is_empty();
         prepared.is_late = clock.rang() || polygons && plan.deadline.is_over();
         if plan.geo.centre.is_some() {
@@ -89,11 +86,22 @@ impl<'a> Prepared<'a> {
         geo: &'a GeoQuery,
         clock: &mut Clock,
     ) -> Self {
+        Prepared::with(view, settings, params, geo, clock, |_, _, _| None)
+    }
+    /// What `allowed` says of each segment, then the scores of its filters.
+    fn with(
+        view: &'a ShardView,
+        settings: &Settings,
+        params: &Effective,
+        geo: &'a GeoQuery,
+        clock: &mut Clock,
+        mut allowed: impl FnMut(usize, &Segment, &mut Clock) -> Option<Vec<u64>>,
+    ) -> Self {
         let summing = if params.sum_or_filters_scores { Summing::All } else { Summing::Highest };
         let Effective { filter, optional_filter, .. } = params;
-        let context = |segment| SegmentContext {
+        let context = |(number, segment)| SegmentContext {
             segment,
-            allowed: None,
+            allowed: allowed(number, segment, clock),
             scores: Scores::new(segment, &settings.index, filter, optional_filter, summing, clock),
             nearby: geo.centre.map(|centre| Nearby::new(segment, centre)),
             geo,
@@ -101,7 +109,7 @@ impl<'a> Prepared<'a> {
         };
         Prepared {
             view,
-            contexts: view.segments().iter().map(context).collect(),
+            contexts: view.segments().iter().enumerate().map(context).collect(),
             automatic_radius: None,
             is_late: false,
             beyond: 0,

@@ -1,18 +1,20 @@
 //! Which records may be recommended?
 
 use crate::bits;
-use crate::clock::Deadline;
+use crate::clock::{Clock, Deadline};
 use crate::filter::lazily::LazySet;
 use crate::index::ShardView;
 use crate::matching::find::Prepared;
 use crate::query::Plan;
 use quorate_model::{Filter, Settings};
 use rustc_hash::FxHashSet;
+use std::cell::RefCell;
 
 /// What a filter selects, found out document by document: a model names some hundred, whatever the number of records.
 pub(super) struct OneByOne<'a> {
     segments: Vec<LazySet<'a>>,
     hidden: FxHashSet<(usize, u32)>,
+    clock: RefCell<Clock>,
 }
 
 impl<'a> OneByOne<'a> {
@@ -25,10 +27,11 @@ impl<'a> OneByOne<'a> {
         deadline: &Deadline,
         set_of: u32,
     ) -> OneByOne<'a> {
-        let lazy = |segment| LazySet::new(segment, &settings.index, filter, deadline, set_of);
+        let lazy = |segment| LazySet::new(segment, &settings.index, filter, set_of);
         OneByOne {
             segments: view.segments().iter().map(lazy).collect(),
             hidden: hidden.iter().copied().collect(),
+            clock: RefCell::new(Clock::new(deadline)),
         }
     }
     /// Whether a filter is all that a query selects by: words and places are found as sets.
@@ -38,7 +41,7 @@ impl<'a> OneByOne<'a> {
     }
     /// Whether time ran out, so that some may have been left out.
     pub fn is_late(&self) -> bool {
-        self.segments.iter().any(LazySet::is_late)
+        self.clock.borrow().rang()
     }
 }
 
@@ -56,7 +59,8 @@ impl Allowed<'_, '_> {
     pub fn holds(&self, segment: usize, doc: u32) -> bool {
         match self {
             Allowed::OneByOne(one) => {
-                !one.hidden.contains(&(segment, doc)) && one.segments[segment].holds(doc)
+                !one.hidden.contains(&(segment, doc))
+                    && one.segments[segment].holds(doc, &mut one.clock.borrow_mut())
             }
             Allowed::Filtered(prepared) => prepared.contexts[segment].is_allowed(doc),
             Allowed::Found(sets) => bits::contains(&sets[segment], doc),

@@ -179,7 +179,9 @@ impl Asker<'_> {
                 Some(_) => allowed.holds(segment, doc),
                 None => prepared.contexts[segment].is_allowed(doc),
             };
-            Ok(Listed::Records(self.arranged(list, is_allowed, self.asked.most), query_terms))
+            let arranged = self.arranged(list, is_allowed, self.asked.most);
+            self.is_late.set(self.is_late.get() || one_by_one.is_some_and(OneByOne::is_late));
+            Ok(Listed::Records(arranged, query_terms))
         })
     }
     /// What a search finds instead. Its hits have the score 0.

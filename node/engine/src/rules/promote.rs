@@ -33,8 +33,8 @@ pub fn located(view: &ShardView, object_ids: &[ObjectId]) -> Vec<(usize, u32)> {
 }
 
 impl Promotion {
-    /// Finds the records; `is_allowed` says of a segment and document whether filters and places select it. What the caller's key forces holds for them, too; the filters of the search do where the rule
-    /// says so, and where the key forces a place.
+    /// Finds the records; `is_allowed` says of a segment and document whether filters and places select it. What the caller's key forces
+    /// holds for them, too; the filters of the search do where the rule says so, and where the key forces a place.
     pub fn new(
         view: &ShardView,
         settings: &Settings,
