@@ -119,8 +119,13 @@ def dictionary(node, caller):
 
     def beside(work):
         """The same while another process does this, once what it sends is made."""
+        def give_way():
+            # in earnest it is on another machine
+            os.nice(15)
+            work(made, ended)
+
         made, ended = multiprocessing.Event(), multiprocessing.Event()
-        working = multiprocessing.Process(target=work, args=(made, ended))
+        working = multiprocessing.Process(target=give_way)
         working.start()
         made.wait()
         times = timed(lambda _: ended.is_set() or not working.is_alive())

@@ -5,14 +5,19 @@ import time
 BUILD_S, AGAIN_S = 600, 10
 
 
-def built(connection, index, model, rows, most_s=BUILD_S):
-    """What /admin/recommend tells of the model of an index once it was built of so many rows, which is asked for."""
+def told(connection, index, model):
+    """What /admin/recommend tells of the model of an index; empty when there is none."""
+    found = connection.call("GET", "/admin/recommend")["models"]
+    return next((it for it in found if (it["index"], it["model"]) == (index, model)), {})
+
+
+def built(connection, index, model, rows, most_s=BUILD_S, after=None):
+    """The same once it was built of so many rows, which is asked for, and not at the time `after`."""
     until, asked, found = time.monotonic() + most_s, -AGAIN_S, None
     while time.monotonic() < until:
-        found = connection.call("GET", "/admin/recommend")["models"]
-        told = next((it for it in found if (it["index"], it["model"], it.get("rows")) == (index, model, rows)), None)
-        if told:
-            return told
+        found = told(connection, index, model)
+        if found.get("rows") == rows and found["builtAt"] != after:
+            return found
         if time.monotonic() - asked > AGAIN_S:
             connection.call("POST", f"/admin/recommend/{index}/{model}/build")
             asked = time.monotonic()

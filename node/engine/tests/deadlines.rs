@@ -118,6 +118,15 @@ fn nothing_that_a_filter_keeps_out_is_shown_for_want_of_time() {
     assert_eq!(ask(&shard, &json!({"filters": filter}), in_time()).nb_hits, 2_000);
 }
 
+/// What boosts is looked at after what selects: when time runs out there, hits are shown all the same.
+#[test]
+fn what_passes_a_filter_is_shown_though_there_is_no_time_for_what_boosts() {
+    let shard = lamps();
+    let boosts: Vec<String> = (0..400).map(|n| format!("f{}:v{n}<score={}>", n % 8, n % 7)).collect();
+    let cut = ask(&shard, &json!({"filters": "price > 10", "optionalFilters": boosts}), long_ago());
+    assert!(!cut.hits.is_empty() && cut.nb_hits > 0 && !cut.exhaustive_nb_hits, "{}", cut.nb_hits);
+}
+
 /// Numbers of which records have several are looked at once for a whole OR; of one attribute few records have any.
 #[test]
 fn comparisons_with_several_numbers_of_a_record_end_in_time_and_hold_as_each_does_alone() {

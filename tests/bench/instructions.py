@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""How many instructions does a query take? instructions.py OTHER_BIN [products cities ...]
+
+What pairs.py measures as processor time, which other work on the machine moves, is counted here by callgrind (valgrind on the path): the same
+for the same program to a few thousandths, but blind to caches, waits and the kernel. QUORATE_BIN and OTHER_BIN get the same records; the first queries
+of a class are asked twice, the second time counted. Prints Markdown rows: instructions a query of both, and the ratio first to second.
+
+OPTIONS, DRIVE, BENCH_TOOLS, BENCH_DATA: as for pairs.py. QUERIES: of each class (200). CLASSES: some of them alone.
+"""
+import gzip
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import node as nodes
+from beside import CLASSES, MERGE_S, TOOLS
+from node import Connection
+from pairs import OPTIONS, Program
+
+QUERIES = int(os.environ.get("QUERIES", "200"))
+CHOSEN = os.environ.get("CLASSES", ",".join(CLASSES)).split(",")
+# a program under valgrind takes some fifty times as long
+nodes.START_S = nodes.ANSWER_S = 300
+
+
+class Counted(Program):
+    """A node whose instructions are counted while it is told to."""
+
+    counts = None
+
+    def command(self, *options):
+        plain = super().command(*options)
+        if self.counts is None:
+            return plain
+        return ["valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + self.counts, *plain]
+
+    def control(self, *words):
+        subprocess.run(["callgrind_control", *words, str(self.process.pid)], check=True, capture_output=True)
+
+
+def as_asked(line):
+    """A query of the load driver as the interface takes it."""
+    asked = {"query": line["q"], "hitsPerPage": 20, "analytics": False}
+    if "ff" in line:
+        asked["facetFilters"] = [["%s:%s" % (attribute, value) for value in values] for attribute, values in line["ff"]]
+    if "nf" in line:
+        asked["numericFilters"] = ["%s%s%s" % tuple(comparison) for comparison in line["nf"]]
+    if "facets" in line:
+        asked["facets"] = line["facets"]
+    if "geo" in line:
+        lat, lng, radius = line["geo"]
+        asked.update(aroundLatLng="%s,%s" % (lat, lng), aroundRadius=int(radius))
+    return asked
+
+
+def queries(name, query_class):
+    path = os.path.join(TOOLS, "queries", "%s.%s.jsonl.gz" % (name, query_class))
+    if not os.path.exists(path):
+        return []
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        return [as_asked(json.loads(line)) for line in itertools.islice(lines, QUERIES)]
+
+
+def totals(path):
+    with open(path, encoding="utf-8", errors="replace") as counts:
+        return sum(int(line.split()[1]) for line in counts if line.startswith("totals:"))
+
+
+def count(name, folder, program, options):
+    """Instructions a query, by class."""
+    node, found = Counted(program, os.path.join(folder, "node"), options), {}
+    node.start()
+    node.peer().load(name)
+    node.wait_merged(MERGE_S)
+    node.stop()
+    node.counts = os.path.join(folder, "counts")
+    node.start()
+    try:
+        # what a start leaves to do is done by then
+        time.sleep(5)
+        connection = Connection(node.port)
+        for number, query_class in enumerate(it for it in CHOSEN if queries(name, it)):
+            asked = queries(name, query_class)
+            for is_counted in (False, True):
+                node.control("--instr=" + ("on" if is_counted else "off"))
+                for body in asked:
+                    connection.call("POST", "/1/indexes/%s/query" % name, body, parse=len)
+            node.control("--instr=off")
+            node.control("--dump=" + query_class)
+            found[query_class] = totals("%s.%d" % (node.counts, number + 1)) / len(asked)
+        connection.close()
+    finally:
+        node.stop()
+    return found
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    programs = (os.environ["QUORATE_BIN"], sys.argv[1])
+    print("| data set | what | first | second | ratio |")
+    print("|---|---|---|---|---|", flush=True)
+    for name in sys.argv[2:] or ["products", "cities"]:
+        found = []
+        for program, options in zip(programs, OPTIONS):
+            with tempfile.TemporaryDirectory() as folder:
+                found.append(count(name, folder, program, options))
+        for query_class, first in found[0].items():
+            second = found[1][query_class]
+            print("| %s | %s, instructions | %.0f | %.0f | %.3f |" % (name, query_class, first, second, first / second), flush=True)
+
+
+if __name__ == "__main__":
+    main()
