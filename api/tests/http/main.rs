@@ -7,6 +7,7 @@ mod calls;
 mod cluster;
 mod clusters;
 mod dictionaries;
+mod dictionary_changes;
 mod document;
 mod earlier_names;
 mod edges;
