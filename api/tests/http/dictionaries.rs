@@ -325,13 +325,13 @@ impl Node {
 
 impl Node {
     /// An index with these names, numbered, and the ids that each query finds.
-    async fn names(&self, index: &str, names: &[&str]) {
+    pub(crate) async fn names(&self, index: &str, names: &[&str]) {
         for (number, name) in names.iter().enumerate() {
             self.write(Method::PUT, &format!("/1/indexes/{index}/{number}"), json!({"name": name})).await;
         }
     }
     /// The ids that a search finds, in order.
-    async fn ids(&self, index: &str, asked: Value) -> String {
+    pub(crate) async fn ids(&self, index: &str, asked: Value) -> String {
         let answer = self.post(&format!("/1/indexes/{index}/query"), asked).await;
         let mut ids: Vec<&str> =
             answer["hits"].as_array().unwrap().iter().map(|hit| hit["objectID"].as_str().unwrap()).collect();
