@@ -164,6 +164,13 @@ fn related_records_of_few_users_are_filled_with_what_is_alike() {
             || filled.starts_with("sofa 100, chair 40, lamp2 40"),
         "{filled}"
     );
+    // what a filter leaves out of the list lifts nothing
+    let filtered = Recommendation {
+        candidates: named(2, &[("sofa", 10_000), ("chair", 4_000)]),
+        params: params(json!({"filters": "NOT kind:seat"})),
+        ..of(RecommendModel::RelatedProducts, "lamp1")
+    };
+    assert!(shown(&shop, &filtered).starts_with("lamp2 40, lamp3 "), "{}", shown(&shop, &filtered));
     let content = related(0, &[]);
     assert_eq!(content, shown(&shop, &of(RecommendModel::LookingSimilar, "lamp1")));
 }

@@ -7,8 +7,8 @@
 use super::{NodeEvents, SharedArrivals, SharedStore, Turn};
 use crate::error::{Error, Result};
 use crate::event_digest::EventsPin;
-use crate::lower_priority;
 use crate::models::registry::ModelState;
+use crate::{giving_way, lower_priority};
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore, KeptRows};
 use quorate_model::GroupId;
@@ -31,6 +31,9 @@ const DERIVES_ON: Duration = Duration::from_secs(30);
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in memory of all groups beyond which the next group that gets some makes files of its own.
 const NODE_WAITING_BYTES_MAX: usize = 256 << 20;
+/// Bytes of rows that become a file within a few milliseconds.
+const SEALED_AT_ONCE_BYTES_MAX: usize = 1 << 20;
+
 /// The events of a group, as its machine has them.
 pub(crate) struct Events {
     group: GroupId,
@@ -181,7 +184,13 @@ impl Events {
     }
     /// Makes files of what waits. Errors: it goes on waiting.
     pub fn seal(&mut self) -> Result<()> {
-        let sealed = self.store.lock().seal();
+        let mut guard = self.store.lock();
+        let store = &mut *guard;
+        let sealed = match store.open_bytes() < SEALED_AT_ONCE_BYTES_MAX {
+            true => store.seal(),
+            false => giving_way("events-seal", || store.seal()),
+        };
+        drop(guard);
         self.failed = sealed.is_err().then(Instant::now);
         self.waits_since = None;
         self.forgets &= sealed.is_err();

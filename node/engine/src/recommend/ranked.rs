@@ -27,7 +27,8 @@ impl Asker<'_> {
         let mut list = match self.asked.model {
             RecommendModel::RelatedProducts => match self.source {
                 Some(source) if self.asked.candidates.users < USERS_ENOUGH => {
-                    beneath(self.candidates(allowed), self.alike(source, allowed, clock))
+                    let candidates = self.candidates(allowed);
+                    beneath(candidates, self.alike(source, allowed, clock), self.least_score())
                 }
                 Some(_) => self.candidates(allowed),
                 None => vec![],
@@ -60,6 +61,11 @@ impl Asker<'_> {
         let mut seen = FxHashSet::default();
         placed.filter(|scored| seen.insert((scored.entry.segment, scored.entry.doc))).collect()
     }
+    /// The least score of the model's list, whatever may be shown of it: so a filter lifts nothing over the threshold.
+    fn least_score(&self) -> u16 {
+        let named = self.asked.candidates.list.iter().take(CANDIDATES_MAX);
+        named.map(|(_, score)| (*score).min(SCORE_MAX)).min().unwrap_or(SCORE_MAX)
+    }
     /// Those that have the words and values of the source.
     fn alike(&self, source: (usize, u32), allowed: &Allowed<'_, '_>, clock: &mut Clock) -> Vec<Scored> {
         let holds = |segment, doc| allowed.holds(segment, doc);
@@ -67,11 +73,10 @@ impl Asker<'_> {
         found.into_iter().map(|(entry, score)| Scored { entry, score }).collect()
     }
 }
-/// The first list, and beneath it what only the second one has, in its own order.
-fn beneath(mut first: Vec<Scored>, second: Vec<Scored>) -> Vec<Scored> {
+/// The first list, and beneath its least score what only the second one has, in its own order.
+fn beneath(mut first: Vec<Scored>, second: Vec<Scored>, least: u16) -> Vec<Scored> {
     let seen: FxHashSet<(usize, u32)> =
         first.iter().map(|scored| (scored.entry.segment, scored.entry.doc)).collect();
-    let least = first.iter().map(|scored| scored.score).min().unwrap_or(SCORE_MAX);
     let below = |score: u16| (u32::from(score) * u32::from(least) / u32::from(SCORE_MAX)).max(1) as u16;
     let others =
         second.into_iter().filter(|scored| !seen.contains(&(scored.entry.segment, scored.entry.doc)));
