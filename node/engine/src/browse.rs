@@ -277,8 +277,7 @@ fn matching_sets(
     let Some(Kept { grouping: (attribute, most), promoted, forced, order }) = kept else {
         return Ok((found.matched, found.count_cut));
     };
-    let is_allowed = |segment: usize, doc| prepared.contexts[segment].is_allowed(doc);
-    let promotion = Promotion::new(view, settings, promoted, is_allowed, *forced);
+    let promotion = Promotion::new(view, settings, promoted, prepared.allows(), *forced);
     if let Some(order) = order {
         order.apply(view, &plan.layout, params, &mut found.entries, &deadline);
     }

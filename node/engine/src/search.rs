@@ -77,8 +77,7 @@ pub fn search(
     paths::lay(view, &mut plan);
     let mut prepared = Prepared::new(view, settings, &params, (&plan, &geo), scratch);
     let forced = request_after_rules.forced.as_deref();
-    let is_allowed = |segment: usize, doc| prepared.contexts[segment].is_allowed(doc);
-    let promotion = Promotion::new(view, settings, &effects.promoted, is_allowed, forced);
+    let promotion = Promotion::new(view, settings, &effects.promoted, prepared.allows(), forced);
     plan.wants_set |= !promotion.is_empty();
     plan.limit = plan.limit.saturating_add(promotion.len());
     let (mut found, removed) = find(&mut plan, &params, |plan| run(&mut prepared, plan, &params, scratch));

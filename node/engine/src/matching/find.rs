@@ -116,6 +116,10 @@ impl<'a> Prepared<'a> {
             without_beyond: vec![],
         }
     }
+    /// Whether filters and places select a document of a segment.
+    pub fn allows(&self) -> impl Fn(usize, u32) -> bool {
+        |segment, doc| self.contexts[segment].is_allowed(doc)
+    }
     /// Restricts to the radius; records without a point are out (C§7.3).
     fn apply_radius(&mut self, plan: &Plan) {
         let radius = plan.geo.radius_asked().unwrap_or_else(|| self.automatic_radius(plan));

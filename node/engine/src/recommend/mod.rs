@@ -196,8 +196,7 @@ impl Asker<'_> {
             self.is_late.set(self.is_late.get() || found.count_cut);
             let list = found.entries.iter().map(|&entry| Scored { entry, score: 0 }).collect();
             let list = self.grouped(params, list);
-            let is_allowed = |segment: usize, doc| prepared.contexts[segment].is_allowed(doc);
-            Ok(Listed::Records(self.arranged(list, is_allowed, most), found.query_terms))
+            Ok(Listed::Records(self.arranged(list, prepared.allows(), most), found.query_terms))
         })?;
         Ok(results.unwrap_or_default())
     }

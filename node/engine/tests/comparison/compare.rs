@@ -70,26 +70,12 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         let Some(expected) = ranker.answer(&records) else { continue };
         let radius = ranker.automatic_radius(&records);
         let wanted = describe_expected(&ranker, &case, &expected, radius, &records);
-        let growth = case.results_per_level;
+        let usual = Thresholds { growth: case.results_per_level, ..Thresholds::default() };
         for thresholds in [
-            Thresholds { growth, ..Thresholds::default() },
-            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3, growth, ..Thresholds::default() },
-            Thresholds {
-                list: 0,
-                single: 0,
-                tiers: u64::MAX,
-                first_look: 0,
-                growth,
-                ..Thresholds::default()
-            },
-            Thresholds {
-                list: 0,
-                single: u64::MAX,
-                tiers: 0,
-                first_look: 1,
-                growth,
-                ..Thresholds::default()
-            },
+            usual,
+            Thresholds { list: 0, single: 0, tiers: 0, first_look: 3, ..usual },
+            Thresholds { list: 0, single: 0, tiers: u64::MAX, first_look: 0, ..usual },
+            Thresholds { list: 0, single: u64::MAX, tiers: 0, first_look: 1, ..usual },
         ] {
             let results = engine_answer(&shard.view, &shard, query, thresholds);
             let found = describe(&results);
