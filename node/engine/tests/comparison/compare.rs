@@ -88,7 +88,7 @@ pub fn compare_seed(seed: u64, tally: &mut Tally) {
         tally.triples += 1;
         before = Some((shard.view.clone(), query, wanted));
         let typed = facet_search::random_text(&mut chance, &case);
-        let found = json!(facet_search::found(&shard, query, &typed, growth));
+        let found = json!(facet_search::found(&shard, query, &typed, usual.growth));
         let ids = counted(query, &case, &expected, "brand");
         let wanted = json!(facet_search::wanted(&settings, query, &typed, &records, &ids));
         if found != wanted {
