@@ -31,6 +31,8 @@ const DERIVES_ON: Duration = Duration::from_secs(30);
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in memory of all groups beyond which the next group that gets some makes files of its own.
 const NODE_WAITING_BYTES_MAX: usize = 256 << 20;
+/// Events of an entry that are taken within a millisecond.
+const TAKEN_AT_ONCE_MAX: usize = 256;
 /// Bytes of rows that become a file within a few milliseconds.
 const SEALED_AT_ONCE_BYTES_MAX: usize = 1 << 20;
 
@@ -112,18 +114,24 @@ impl Events {
             self.arrivals.lock().take(events, time_ms);
             self.node.names(events, time_ms, now_ms());
         }
-        self.with_room(|store| store.append(log_index, time_ms, events))
+        self.with_room(events.len(), |store| store.append(log_index, time_ms, events))
     }
     /// Takes the searches of an entry, as [`Self::take`] takes events.
     pub fn take_searches(&mut self, log_index: u64, searches: &[CountedSearch]) -> Result<()> {
-        self.with_room(|store| store.append_searches(log_index, searches))
+        self.with_room(searches.len(), |store| store.append_searches(log_index, searches))
     }
-    fn with_room(&mut self, append: impl FnOnce(&mut EventStore)) -> Result<()> {
+    fn with_room(&mut self, many: usize, append: impl FnOnce(&mut EventStore) + Send) -> Result<()> {
         let waiting = self.store.lock().open_bytes();
         if waiting >= WAITING_BYTES_MAX {
             self.seal()?;
         }
-        append(&mut self.store.lock());
+        let mut guard = self.store.lock();
+        let store = &mut *guard;
+        match many <= TAKEN_AT_ONCE_MAX {
+            true => append(store),
+            false => giving_way("events-taken", || append(store)),
+        }
+        drop(guard);
         let all = self.recount();
         let is_full = self.store.lock().is_full() || all >= NODE_WAITING_BYTES_MAX;
         if is_full && self.failed.is_none_or(|failed| failed.elapsed() >= LOOK) {
