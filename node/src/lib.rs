@@ -51,7 +51,7 @@ pub use node::{Node, NodeOptions, RebuildFigures};
 pub use ops::{Follower, Incarnation, IndexCommand, RawResource, ReplicaKind};
 pub use payer::Payer;
 pub use pins::{GroupPin, Held};
-pub use quorate_engine::index::{LevelInForce, giving_way, let_short_work_go_first, lower_priority};
+pub use quorate_engine::index::{LevelInForce, let_short_work_go_first, lower_priority};
 pub use quorate_engine::language::{CustomEntries, Dictionaries, EntryChange, Language};
 pub use quorate_insights::neighbours::{
     HeldOut, Interactions, NeighboursError, Parameters, Report, uploaded,

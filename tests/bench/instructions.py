@@ -12,14 +12,12 @@ import itertools
 import json
 import os
 import subprocess
-import sys
-import tempfile
 import time
 
 import node as nodes
 from beside import CLASSES, MERGE_S, TOOLS
 from node import Connection
-from pairs import OPTIONS, Program
+from pairs import OPTIONS, Program, for_sets
 
 QUERIES = int(os.environ.get("QUERIES", "200"))
 CHOSEN = os.environ.get("CLASSES", ",".join(CLASSES)).split(",")
@@ -72,6 +70,7 @@ def totals(path):
 
 def count(name, folder, program, options):
     """Instructions a query, by class."""
+    os.makedirs(folder)
     node, found = Counted(program, os.path.join(folder, "node"), options), {}
     node.start()
     node.peer().load(name)
@@ -98,21 +97,12 @@ def count(name, folder, program, options):
     return found
 
 
-def main():
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    programs = (os.environ["QUORATE_BIN"], sys.argv[1])
-    print("| data set | what | first | second | ratio |")
-    print("|---|---|---|---|---|", flush=True)
-    for name in sys.argv[2:] or ["products", "cities"]:
-        found = []
-        for program, options in zip(programs, OPTIONS):
-            with tempfile.TemporaryDirectory() as folder:
-                found.append(count(name, folder, program, options))
-        for query_class, first in found[0].items():
-            second = found[1][query_class]
-            print("| %s | %s, instructions | %.0f | %.0f | %.3f |" % (name, query_class, first, second, first / second), flush=True)
+def compare(name, folder, programs):
+    first, second = (count(name, os.path.join(folder, str(number)), *it) for number, it in enumerate(zip(programs, OPTIONS)))
+    for query_class, of_first in first.items():
+        of_second = second[query_class]
+        print("| %s | %s, instructions | %.0f | %.0f | %.3f |" % (name, query_class, of_first, of_second, of_first / of_second), flush=True)
 
 
 if __name__ == "__main__":
-    main()
+    for_sets(__doc__, ["data set", "what", "first", "second", "ratio"], ["products", "cities"], compare)

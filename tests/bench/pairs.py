@@ -106,16 +106,17 @@ def measure(name, folder, programs):
             node.stop()
 
 
-def main():
+def for_sets(help_text, columns, usual, show_rows):
+    """Prints the head of a table, then has the rows of each data set of the command line shown, or of the usual ones."""
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        sys.exit(help_text)
     programs = (os.environ["QUORATE_BIN"], sys.argv[1])
-    print("| data set | what | first | second | ratio | from to |")
-    print("|---|---|---|---|---|---|", flush=True)
-    for name in sys.argv[2:] or ["products", "movies", "debian", "cities"]:
+    print("| %s |" % " | ".join(columns))
+    print("|" + "---|" * len(columns), flush=True)
+    for name in sys.argv[2:] or usual:
         with tempfile.TemporaryDirectory() as folder:
-            measure(name, folder, programs)
+            show_rows(name, folder, programs)
 
 
 if __name__ == "__main__":
-    main()
+    for_sets(__doc__, ["data set", "what", "first", "second", "ratio", "from to"], ["products", "movies", "debian", "cities"], measure)

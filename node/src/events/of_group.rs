@@ -7,8 +7,8 @@
 use super::{NodeEvents, SharedArrivals, SharedStore, Turn};
 use crate::error::{Error, Result};
 use crate::event_digest::EventsPin;
+use crate::lower_priority;
 use crate::models::registry::ModelState;
-use crate::{giving_way, lower_priority};
 use parking_lot::Mutex;
 use quorate_insights::store::{Compaction, EventStore, KeptRows};
 use quorate_model::GroupId;
@@ -31,11 +31,6 @@ const DERIVES_ON: Duration = Duration::from_secs(30);
 const WAITING_BYTES_MAX: usize = 64 << 20;
 /// Bytes of rows in memory of all groups beyond which the next group that gets some makes files of its own.
 const NODE_WAITING_BYTES_MAX: usize = 256 << 20;
-/// Events of an entry that are taken within a millisecond.
-const TAKEN_AT_ONCE_MAX: usize = 256;
-/// Bytes of rows that become a file within a few milliseconds.
-const SEALED_AT_ONCE_BYTES_MAX: usize = 1 << 20;
-
 /// The events of a group, as its machine has them.
 pub(crate) struct Events {
     group: GroupId,
@@ -114,24 +109,18 @@ impl Events {
             self.arrivals.lock().take(events, time_ms);
             self.node.names(events, time_ms, now_ms());
         }
-        self.with_room(events.len(), |store| store.append(log_index, time_ms, events))
+        self.with_room(|store| store.append(log_index, time_ms, events))
     }
     /// Takes the searches of an entry, as [`Self::take`] takes events.
     pub fn take_searches(&mut self, log_index: u64, searches: &[CountedSearch]) -> Result<()> {
-        self.with_room(searches.len(), |store| store.append_searches(log_index, searches))
+        self.with_room(|store| store.append_searches(log_index, searches))
     }
-    fn with_room(&mut self, many: usize, append: impl FnOnce(&mut EventStore) + Send) -> Result<()> {
+    fn with_room(&mut self, append: impl FnOnce(&mut EventStore)) -> Result<()> {
         let waiting = self.store.lock().open_bytes();
         if waiting >= WAITING_BYTES_MAX {
             self.seal()?;
         }
-        let mut guard = self.store.lock();
-        let store = &mut *guard;
-        match many <= TAKEN_AT_ONCE_MAX {
-            true => append(store),
-            false => giving_way("events-taken", || append(store)),
-        }
-        drop(guard);
+        append(&mut self.store.lock());
         let all = self.recount();
         let is_full = self.store.lock().is_full() || all >= NODE_WAITING_BYTES_MAX;
         if is_full && self.failed.is_none_or(|failed| failed.elapsed() >= LOOK) {
@@ -192,13 +181,7 @@ impl Events {
     }
     /// Makes files of what waits. Errors: it goes on waiting.
     pub fn seal(&mut self) -> Result<()> {
-        let mut guard = self.store.lock();
-        let store = &mut *guard;
-        let sealed = match store.open_bytes() < SEALED_AT_ONCE_BYTES_MAX {
-            true => store.seal(),
-            false => giving_way("events-seal", || store.seal()),
-        };
-        drop(guard);
+        let sealed = self.store.lock().seal();
         self.failed = sealed.is_err().then(Instant::now);
         self.waits_since = None;
         self.forgets &= sealed.is_err();

@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::io;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -62,7 +61,7 @@ impl<T: Send + 'static> Background<T> {
     }
     /// Waits for the result. A panic of the work goes on here.
     pub fn join(self) -> T {
-        self.thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
     /// Waits for the end; a panic of the work is ignored.
     pub fn abandon(self) -> Option<T> {
@@ -92,39 +91,8 @@ pub fn let_short_work_go_first() {
     #[cfg(target_os = "linux")]
     set_nice(NICE_OF_SEARCHES);
 }
-/// Does what takes a processor for long, and waits for it: on a thread that lets short work go first, when there can be one.
-pub fn giving_way<T: Send>(name: &str, work: impl FnOnce() -> T + Send) -> T {
-    let mut work = Some(work);
-    let done = std::thread::scope(|scope| {
-        let work = &mut work;
-        let run = move || {
-            let_short_work_go_first();
-            work.take().map(|work| work())
-        };
-        let thread = std::thread::Builder::new().name(name.into()).spawn_scoped(scope, run);
-        thread.ok().and_then(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
-    });
-    done.unwrap_or_else(|| (work.take().expect("no thread has begun with it"))())
-}
 #[cfg(target_os = "linux")]
 fn set_nice(nice: i32) {
     // failing only means that the work competes with what is more urgent
     let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), nice);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn work_that_gives_way_has_a_thread_and_its_result_and_panic_come_back() {
-        let mut taken = vec![];
-        let name = giving_way("gives-way", || {
-            taken.push(1);
-            std::thread::current().name().map(str::to_owned)
-        });
-        assert_eq!((name.as_deref(), taken), (Some("gives-way"), vec![1]));
-        let panicked = std::panic::catch_unwind(|| giving_way("gives-way", || panic!("as planned")));
-        assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"as planned"));
-    }
 }

@@ -32,7 +32,7 @@ mod view;
 mod wire;
 mod writer;
 
-pub use background::{Waker, giving_way, let_short_work_go_first, lower_priority};
+pub use background::{Waker, let_short_work_go_first, lower_priority};
 pub use background_turn::BackgroundTurn;
 #[cfg(test)]
 pub(crate) use columns::extents_of;
