@@ -2,7 +2,7 @@
 """How many instructions does a query take? instructions.py OTHER_BIN [products cities ...]
 
 What pairs.py measures as processor time, which other work on the machine moves, is counted here by callgrind (valgrind on the path): the same
-for the same program to a few thousandths, but blind to caches, waits and the kernel. QUORATE_BIN and OTHER_BIN get the same records; the first queries
+for the same program to about a hundredth (what runs beside queries is in it), but blind to caches, waits and the kernel. QUORATE_BIN and OTHER_BIN get the same records; the first queries
 of a class are asked twice, the second time counted. Prints Markdown rows: instructions a query of both, and the ratio first to second.
 
 OPTIONS, DRIVE, BENCH_TOOLS, BENCH_DATA: as for pairs.py. QUERIES: of each class (200). CLASSES: some of them alone.
