@@ -4,7 +4,7 @@
 //!
 //! | room | question |
 //! |---|---|
-//! | [`clock`], [`ids`], [`metrics`], [`panics`] | what time it is, what is counted |
+//! | [`clock`], [`ids`], [`metrics`], [`panics`], [`mod@beside`] | what time it is, what is counted, how long work runs |
 //! | [`command`] | what a log entry can say |
 //! | [`meta`] | what the whole installation knows: the state machine of the meta group |
 //! | [`disk`] | whether there is room for another write |
@@ -27,6 +27,7 @@
 //! | [`service`] | what the interface calls |
 
 pub mod apply;
+mod beside;
 mod clock;
 pub mod command;
 mod context;

@@ -2,7 +2,7 @@
 """How many instructions does a query take? instructions.py OTHER_BIN [products cities ...]
 
 What pairs.py measures as processor time, which other work on the machine moves, is counted here by callgrind (valgrind on the path): the same
-for the same program to about a hundredth (what runs beside queries is in it), but blind to caches, waits and the kernel. QUORATE_BIN and OTHER_BIN get the same records; the first queries
+for the same program to about a hundredth (what runs beside queries is in it, little once a start is over), but blind to caches, waits and the kernel. QUORATE_BIN and OTHER_BIN get the same records; the first queries
 of a class are asked twice, the second time counted. Prints Markdown rows: instructions a query of both, and the ratio first to second.
 
 OPTIONS, DRIVE, BENCH_TOOLS, BENCH_DATA: as for pairs.py. QUERIES: of each class (200). CLASSES: some of them alone.
@@ -21,6 +21,7 @@ from pairs import OPTIONS, Program, for_sets
 
 QUERIES = int(os.environ.get("QUERIES", "200"))
 CHOSEN = os.environ.get("CLASSES", ",".join(CLASSES)).split(",")
+START_WORK_S = 20
 # a program under valgrind takes some fifty times as long
 nodes.START_S = nodes.ANSWER_S = 300
 
@@ -75,12 +76,14 @@ def count(name, folder, program, options):
     node.start()
     node.peer().load(name)
     node.wait_merged(MERGE_S)
+    # records that came late are merged by then, so that both have one segment
+    time.sleep(START_WORK_S)
     node.stop()
     node.counts = os.path.join(folder, "counts")
     node.start()
     try:
-        # what a start leaves to do is done by then
-        time.sleep(5)
+        # what a start leaves to do, above all the check of files, is done by then
+        time.sleep(START_WORK_S)
         connection = Connection(node.port)
         for number, query_class in enumerate(it for it in CHOSEN if queries(name, it)):
             asked = queries(name, query_class)

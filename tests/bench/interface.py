@@ -28,7 +28,7 @@ from tables import table
 KEYS, ENTRIES = int(os.environ.get("KEYS", "4990")), int(os.environ.get("ENTRIES", "100000"))
 QUERIES, ROUNDS = int(os.environ.get("QUERIES", "4000")), int(os.environ.get("ROUNDS", "3"))
 OPENSSL = os.environ.get("OPENSSL", "openssl")
-WRITERS = 8
+WRITERS, CHANGES_S, CHANGES_PER_S = 8, 10, 20
 WORDS = ["red", "car", "blue", "house", "shiny", "apple", "green", "tree", "old", "door"]
 
 
@@ -145,19 +145,26 @@ def dictionary(node, caller):
         took.value = time.perf_counter() - began
         ended.set()
 
-    def change(made, ended):
-        writer = Connection(node.port)
-        made.set()
-        for number in range(200):
-            entry = {"objectID": "one", "language": "en", "word": "v%d" % number}
-            writer.call("POST", "/1/dictionaries/stopwords/batch", {"requests": [{"action": "addEntry", "body": entry}]})
-        ended.set()
+    def change(seconds, per_s=None):
+        """Changes one entry again and again, so often or as fast as it is answered."""
+        def work(made, ended):
+            writer, number = Connection(node.port), 0
+            made.set()
+            began = time.monotonic()
+            while time.monotonic() - began < seconds:
+                entry = {"objectID": "one", "language": "en", "word": "v%d" % number}
+                writer.call("POST", "/1/dictionaries/stopwords/batch", {"requests": [{"action": "addEntry", "body": entry}]})
+                number += 1
+                if per_s is not None:
+                    time.sleep(max(0, began + number / per_s - time.monotonic()))
+            ended.set()
+        return work
 
     took = multiprocessing.Value("d", 0.0)
     before = timed(lambda number: number >= QUERIES)
-    loading, changes = beside(load), beside(change)
+    loading, changes, flood = beside(load), beside(change(CHANGES_S, CHANGES_PER_S)), beside(change(CHANGES_S / 5))
     after = timed(lambda number: number >= QUERIES)
-    return [p99_ms(times) for times in (before, loading, changes, after)], took.value
+    return [p99_ms(times) for times in (before, loading, changes, flood, after)], took.value
 
 
 def main():
@@ -203,8 +210,9 @@ def main():
         rows.append(["with the log of requests", "%.1f" % median(logs["on"])])
         rows.append(["without it", "%.1f" % median(logs["off"])])
         print(table(["a search with", "CPU, microseconds"], rows))
-        print("%d entries in %.1f s; p99 of searches: %.2f ms before, %.2f beside the loading, %.2f beside single changes, %.2f after"
-              % (ENTRIES, took, *figures))
+        before, loading, changes, flood, after = figures
+        print("%d entries in %.1f s; p99 of searches: %.2f ms before, %.2f beside the loading, %.2f beside %d single changes a second, "
+              "%.2f beside as many as are answered, %.2f after" % (ENTRIES, took, before, loading, changes, CHANGES_PER_S, flood, after))
     finally:
         node.stop()
         shutil.rmtree(work, ignore_errors=True)

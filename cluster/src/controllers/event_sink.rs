@@ -1,6 +1,7 @@
 //! How do rows of events get to the sink? The node that leads a group sends them, in the order of the group's log, again until they are
 //! taken, and lets the group know how far it is. Nothing waits for the sink: what it has not been given stays where it is.
 
+use crate::beside::{Asker, Broken, StopGuard, beside};
 use crate::clock::write_deadline;
 use crate::context::NodeContext;
 use crate::disk::Purpose;
@@ -8,12 +9,11 @@ use crate::metrics;
 use crate::options::EventSink;
 use quorate_model::{GroupId, level};
 use quorate_node::ops::IndexCommand;
-use quorate_node::{Batch, SinkStanding, lower_priority, rows};
+use quorate_node::{Batch, SinkStanding, rows};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// Between two looks for what is new.
 const LOOK: Duration = Duration::from_secs(1);
@@ -139,21 +139,16 @@ async fn send_next(
     group: GroupId,
     after: u64,
 ) -> Sent {
-    let (done, result) = oneshot::channel();
     let stop = Arc::new(AtomicBool::new(false));
     let _stopped_when_aborted = StopGuard(stop.clone());
     let (context, sink) = (context.clone(), sink.clone());
-    let run = move || {
-        lower_priority();
-        let _nobody_waits = done.send(read_and_send(&context, &*sink, group, after, &stop));
+    let sent =
+        beside("events-sink", move |_: &mut Asker<_>| read_and_send(&context, &*sink, group, after, &stop));
+    let unreadable = |broken: Broken| Sent {
+        through: None,
+        result: Err(Failure::Unreadable(format!("sending: {broken}"))),
     };
-    // what waits for a sink must not keep a node from ending
-    let thread = std::thread::Builder::new().name("events-sink".into()).spawn(run);
-    let unreadable = |reason| Sent { through: None, result: Err(Failure::Unreadable(reason)) };
-    match thread {
-        Err(error) => unreadable(format!("there is no thread: {error}")),
-        Ok(_) => result.await.unwrap_or_else(|_| unreadable("sending panicked".to_owned())),
-    }
+    sent.await.unwrap_or_else(unreadable)
 }
 fn read_and_send(
     context: &NodeContext,
@@ -209,13 +204,5 @@ async fn note(context: &NodeContext, of_groups: &mut BTreeMap<GroupId, OfGroup>)
             Ok(_) => of_group.noted = of_group.given,
             Err(error) => tracing::debug!(group = group.0, %error, "how far the sink is waits to be noted"),
         }
-    }
-}
-
-/// Says to a thread that nobody waits for it any more.
-struct StopGuard(Arc<AtomicBool>);
-impl Drop for StopGuard {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
     }
 }

@@ -1,16 +1,15 @@
 //! Figures of the searches of an index, from a node that keeps the events of its name.
 
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
+use crate::beside::{Asker, Broken, beside};
 use crate::clock::within;
 use crate::context::NodeContext;
 use quorate_model::analytics::{Report, ReportQuery};
 use quorate_model::{Error, GroupId, IndexName, Result};
 use quorate_node::analytics::{EVENTS_MAX, Failure, report};
-use quorate_node::lower_priority;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// How long figures may take, over all nodes that are asked.
 const REPORT: Duration = Duration::from_secs(20);
@@ -61,15 +60,10 @@ async fn make(
     deadline: Instant,
 ) -> Result<Report> {
     let (node, index, asked) = (context.node().clone(), index.clone(), asked.clone());
-    let (answer, made) = oneshot::channel();
-    let work = move || {
-        lower_priority();
-        let is_over = || answer.is_closed() || Instant::now() >= deadline;
-        let report = node.events(group).map(|view| report(&view, index.as_str(), &asked, &is_over));
-        drop(answer.send(report));
-    };
-    let thread = std::thread::Builder::new().name(format!("figures-{group}")).spawn(work);
-    thread.map_err(|error| Error::unavailable(format!("no thread for figures of searches: {error}")))?;
+    let made = beside(format!("figures-{group}"), move |asker: &mut Asker<_>| {
+        let is_over = || asker.is_gone() || Instant::now() >= deadline;
+        node.events(group).map(|view| report(&view, index.as_str(), &asked, &is_over))
+    });
     match made.await {
         Ok(Some(Ok(report))) => Ok(report),
         Ok(Some(Err(Failure::Stopped))) => Err(too_long()),
@@ -82,7 +76,10 @@ async fn make(
             Err(Error::unavailable("the events of the index cannot be read on this node"))
         }
         Ok(None) => Err(Error::unavailable("this node has given its events of the index away")),
-        Err(_) => Err(Error::internal("figures of searches could not be made")),
+        Err(Broken::NoThread(error)) => {
+            Err(Error::unavailable(format!("no thread for figures of searches: {error}")))
+        }
+        Err(Broken::Panicked) => Err(Error::internal("figures of searches could not be made")),
     }
 }
 fn too_long() -> Error {

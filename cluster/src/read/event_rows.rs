@@ -2,6 +2,7 @@
 
 use super::call::{Location, ReadCall, ask_by, bounded_ms, given_up, in_group};
 use super::every_node;
+use crate::beside::{Asker, Broken, beside};
 use crate::clock::within;
 use crate::context::NodeContext;
 use crate::types::{EventReplica, EventsFound, EventsOfGroup, RowsPage, UnheardNode};
@@ -9,12 +10,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quorate_model::analytics::Day;
 use quorate_model::{Error, GroupId, NodeId, Result};
+use quorate_node::GroupEvents;
 use quorate_node::page::{After, Page};
-use quorate_node::{GroupEvents, lower_priority};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// How long a page may take, over all nodes that are asked.
 const PAGE: Duration = Duration::from_secs(20);
@@ -74,16 +74,11 @@ impl ReadCall for GetEventRows {
         let Ok(Ok(_turn)) = turn else { return Err(busy()) };
         let GetEventRows { group, day, index, after, within_ms: _ } = self;
         let node = context.node().clone();
-        let (answer, made) = oneshot::channel();
-        let work = move || {
-            lower_priority();
-            let is_over = || answer.is_closed() || Instant::now() >= deadline;
+        let made = beside(format!("event-rows-{group}"), move |asker: &mut Asker<_>| {
+            let is_over = || asker.is_gone() || Instant::now() >= deadline;
             let view = node.events(group);
-            let page = view.map(|view| view.page(day, index.as_deref(), after.as_ref(), &is_over));
-            drop(answer.send(page));
-        };
-        let thread = std::thread::Builder::new().name(format!("event-rows-{group}")).spawn(work);
-        thread.map_err(|error| Error::unavailable(format!("no thread for rows of events: {error}")))?;
+            view.map(|view| view.page(day, index.as_deref(), after.as_ref(), &is_over))
+        });
         match made.await {
             Ok(Some(Ok(Some(Page { parquet, rows, next })))) => {
                 Ok(RowsPage { rows, next, parquet: STANDARD.encode(parquet) })
@@ -94,7 +89,10 @@ impl ReadCall for GetEventRows {
                 Err(Error::unavailable("the events of the group cannot be read on this node"))
             }
             Ok(None) => Err(Error::unavailable("this node has given its events of the group away")),
-            Err(_) => Err(Error::internal("rows of events could not be handed out")),
+            Err(Broken::NoThread(error)) => {
+                Err(Error::unavailable(format!("no thread for rows of events: {error}")))
+            }
+            Err(Broken::Panicked) => Err(Error::internal("rows of events could not be handed out")),
         }
     }
 }

@@ -4,11 +4,11 @@
 //! asked for, every day, and some minutes after a user was forgotten, whose searches may have made some of it. A build that breaks off
 //! is begun anew, here or by the next leader: until its records are written, as one command, the index is as it was.
 
-mod beside;
 mod build;
 mod generate;
 mod indices;
 pub mod log;
+mod own_runtime;
 mod pace;
 mod publish;
 #[cfg(test)]
@@ -20,9 +20,9 @@ use crate::context::NodeContext;
 use crate::disk::Purpose;
 use crate::meta::SuggestionsRow;
 use crate::metrics;
-use beside::beside;
 use indices::Indices;
 use log::{BuildLog, Level};
+use own_runtime::on_own_runtime;
 use quorate_model::{Error, ErrorKind, IndexName, Result, level};
 use quorate_node::Payer;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ pub async fn run(context: Arc<NodeContext>) {
         let index = row.config.index_name.clone();
         let (begun, _is_running) = (Instant::now(), Running::begin());
         let work = context.clone();
-        let built = beside(async move { build(&work, &row).await }).await;
+        let built = on_own_runtime(async move { build(&work, &row).await }).await;
         match built.and_then(|built| built) {
             Ok(Some(is_success)) => metrics::built("suggestions", is_success, begun.elapsed()),
             Ok(None) => {}

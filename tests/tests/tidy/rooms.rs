@@ -18,7 +18,7 @@ const HOUSES: &[House] = &[
     House {
         folder: "cluster/src/",
         rooms: &[
-            &["clock", "ids", "metrics", "panics"],
+            &["clock", "ids", "metrics", "panics", "beside"],
             &["command"],
             &["meta"],
             &["disk"],

@@ -2,7 +2,7 @@
 //! ends when another node leads. What it has made is put in force by a command.
 
 use super::due::{Last, Standing, is_due};
-use super::files::StopGuard;
+use crate::beside::{Asker, StopGuard, beside};
 use crate::clock::unix_ms;
 use crate::context::NodeContext;
 use crate::context::builds::{Attempt, Which};
@@ -11,12 +11,12 @@ use crate::groups::Group;
 use crate::read::models;
 use quorate_model::level::{self, Needs};
 use quorate_model::{Error, GroupId, IndexName, RecommendModel, Result};
-use quorate_node::{Interactions, Made, Making, ModelKey, Node, NodeError, lower_priority};
+use quorate_node::{Interactions, Made, Making, ModelKey, Node, NodeError};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use tokio::sync::oneshot;
 
 /// Between two looks for what is due.
 const LOOK: Duration = Duration::from_secs(10);
@@ -147,7 +147,7 @@ async fn build(context: &Arc<NodeContext>, work: Work) {
     abreast(context, group).await;
     let read = {
         let (node, index, stop) = (context.node().clone(), index.clone(), stop.clone());
-        beside(move || node.interactions(group, index.as_str(), unix_ms(), &stop))
+        move || node.interactions(group, index.as_str(), unix_ms(), &stop)
     };
     let read = while_led(context, group, read, &stop).await;
     let interactions = match read {
@@ -196,7 +196,7 @@ async fn build_one(
     let place = Arc::new(context.node().begin_model(*group, key, seq));
     let made = {
         let (node, key, stop, place) = (context.node().clone(), key.clone(), stop.clone(), place.clone());
-        beside(move || make(&node, &key, &interactions, &place, &stop))
+        move || make(&node, &key, &interactions, &place, &stop)
     };
     let Some(made) = while_led(context, *group, made, stop).await else { return false };
     let installed = match made {
@@ -247,29 +247,20 @@ fn failed(context: &NodeContext, which: Which, begun: Instant, reason: &str) {
     context.insights().builds.note(which, Attempt { at, at_ms: unix_ms(), took, report: None, reason });
 }
 
-/// Runs on a thread of low priority that others do not wait for.
-fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> oneshot::Receiver<T> {
-    let (done, result) = oneshot::channel();
-    let run = move || {
-        lower_priority();
-        let _nobody_waits = done.send(work());
-    };
-    if let Err(error) = std::thread::Builder::new().name("model-build".into()).spawn(run) {
-        tracing::warn!(%error, "there is no thread to build models on");
-    }
-    result
-}
-
-/// The result of work beside; `None` when this node leads the group no more, and the work is told to stop, or when it panicked.
-async fn while_led<T>(
+/// The result of work on a thread of low priority; `None` when this node leads the group no more, and the work is told to stop, or
+/// when it broke off.
+async fn while_led<T: Send + 'static>(
     context: &NodeContext,
     group: GroupId,
-    mut work: oneshot::Receiver<T>,
+    work: impl FnOnce() -> T + Send + 'static,
     stop: &AtomicBool,
 ) -> Option<T> {
+    let mut work = pin!(beside("model-build", |_: &mut Asker<T>| work()));
     loop {
         tokio::select! {
-            done = &mut work => return done.ok(),
+            done = &mut work => return done
+                .inspect_err(|error| tracing::warn!(%error, group = group.0, "a model was not built"))
+                .ok(),
             () = tokio::time::sleep(LEADS_LOOK) => {
                 if !led(context).contains_key(&group) {
                     stop.store(true, std::sync::atomic::Ordering::Relaxed);

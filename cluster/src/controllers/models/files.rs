@@ -1,26 +1,19 @@
 //! How do the files of models get to the members of their group? Each looks for what is in force and not here, and asks the others.
 
+use crate::beside::StopGuard;
 use crate::context::NodeContext;
 use crate::snapshot::SnapshotRoom;
 use quorate_model::GroupId;
 use quorate_node::{Installed, ModelKey};
 use quorate_raft::StateCopy;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// Between two looks, when nobody says that there is anything.
 const LOOK: Duration = Duration::from_millis(500);
 /// Looks between two attempts to fetch what nobody gave, at most.
 const ROUNDS_PAUSE_MAX: u32 = 60;
-
-/// Says to a thread that nobody waits for it any more.
-pub(super) struct StopGuard(pub Arc<AtomicBool>);
-impl Drop for StopGuard {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
 
 /// Looks and fetches until the task is aborted.
 pub async fn run(context: Arc<NodeContext>, room: Arc<SnapshotRoom>) {
