@@ -412,6 +412,24 @@ fn snippets_cut_around_matches() {
         let hit = &hits(&ask(&shard, request))[0];
         assert_eq!(hit["_snippetResult"]["text"]["value"], expected, "{query} {snippet}");
     }
+    // words that the text has as one, and the query has so, too
+    let camel = json!({"camelCaseAttributes": ["text"]});
+    let before = "a1 b2 c3 d4 e5 f6 g7 h8 i9 j10 k11 l12";
+    for (settings, word, queries) in [
+        (&camel, "getUserName", vec!["getusername", "getusernam", "getusernme"]),
+        (&camel, "MacBook", vec!["macbook", "macbok", "mabcook"]),
+        (&camel, "iPhone12", vec!["iphone12", "iphone 12"]),
+        (&json!({}), "hello.world", vec!["helloworld", "heloworld", "hellowrld"]),
+    ] {
+        let records = [json!({"objectID": "1", "text": format!("{before} {word} x y z")})];
+        let shard = self::shard(settings.clone(), &records);
+        for query in queries {
+            let request = json!({"query": query, "attributesToSnippet": ["text:4"]});
+            let hit = &hits(&ask(&shard, request))[0];
+            let snippet = hit["_snippetResult"]["text"]["value"].as_str().unwrap();
+            assert!(snippet.contains("<em>") && snippet.starts_with('…'), "{query}: {snippet}");
+        }
+    }
 }
 #[test]
 fn records_show_what_is_asked_for() {

@@ -23,10 +23,12 @@ impl Marks {
     fn add(&mut self, word: &Written, numbers: &[usize]) {
         self.found.extend(numbers);
         // a camelCase word stands at several places
-        let span = self.spans.iter_mut().find(|(span, _)| span.position == word.position);
-        if let Some((_, known)) = span.filter(|_| word.kind != Kind::Whole) {
-            known.extend(numbers);
-        }
+        let is_part_of_it = |span: &Written| match word.kind {
+            Kind::Whole => span.start < word.end && word.start < span.end,
+            _ => span.position == word.position,
+        };
+        let spans = self.spans.iter_mut().filter(|(span, _)| is_part_of_it(span));
+        spans.for_each(|(_, known)| known.extend(numbers));
     }
 }
 /// The tags and the rest of the request that says how to show.
