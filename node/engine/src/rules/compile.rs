@@ -68,16 +68,26 @@ pub(super) struct Shape {
     /// In order; none for the empty pattern.
     pub slots: Box<[Slot]>,
     pub anchoring: Anchoring,
+    /// Whether it is typed as synonyms of words of the pattern.
+    pub by_synonyms: bool,
 }
 /// What stands at one place of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Slot {
     /// This word.
     Word(WordId),
-    /// One of these words, or the first of them with typing errors.
-    Like(Box<[WordId]>),
+    /// One of several words.
+    Like(Likes),
     /// Any value of the facet.
     Facet(u16),
+}
+/// What may be typed for a word of a pattern that takes alternatives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Likes {
+    /// The word, which may have typing errors, its other numbers, and then its synonyms.
+    pub words: Box<[WordId]>,
+    /// How many come before the synonyms.
+    pub own: usize,
 }
 /// A word that may be typed with errors.
 #[derive(Debug)]
@@ -178,8 +188,8 @@ impl RuleSet {
         let mut seen = rustc_hash::FxHashSet::default();
         for shape in self.triggers.iter().filter_map(|trigger| trigger.shape.as_ref()) {
             for slot in &shape.slots {
-                if let Slot::Like(words) = slot
-                    && let Some(&id) = words.first()
+                if let Slot::Like(likes) = slot
+                    && let Some(&id) = likes.words.first()
                     && seen.insert(id)
                 {
                     let word = Misspellable::new(id, texts[&id]);
@@ -201,7 +211,7 @@ impl Slot {
     pub fn words(&self) -> &[WordId] {
         match self {
             Slot::Word(word) => std::slice::from_ref(word),
-            Slot::Like(words) => words,
+            Slot::Like(likes) => &likes.words,
             Slot::Facet(_) => &[],
         }
     }
@@ -250,8 +260,10 @@ impl Compiler<'_> {
                 self.set.triggers.push(Trigger { rule, condition: condition_place, shape: None });
                 continue;
             };
-            for slots in self.variants(pattern, condition.alternatives) {
-                let shape = Shape { slots: slots.into(), anchoring: pattern.anchoring };
+            // all but the first are replacements
+            for (number, slots) in self.variants(pattern, condition.alternatives).into_iter().enumerate() {
+                let (slots, anchoring, by_synonyms) = (slots.into(), pattern.anchoring, number > 0);
+                let shape = Shape { slots, anchoring, by_synonyms };
                 self.set.triggers.push(Trigger { rule, condition: condition_place, shape: Some(shape) });
             }
         }
@@ -325,22 +337,31 @@ impl Compiler<'_> {
                 }
                 let inflected =
                     self.likes.len() < INFLECTED_WORDS_MAX && text.chars().all(char::is_alphabetic);
-                let mut forms = self.alternatives.synonyms_of(text);
-                if inflected {
-                    forms.extend(self.alternatives.other_numbers(text));
-                }
+                let synonyms = self.alternatives.synonyms_of(text);
+                let numbers = match inflected {
+                    true => self.alternatives.other_numbers(text),
+                    false => vec![],
+                };
+                // synonyms count first where there are too many
+                let room = FORMS_MAX.saturating_sub(synonyms.len());
                 let mut words = vec![self.word(text)];
-                for form in forms.iter().take(FORMS_MAX) {
-                    let id = self.word(form);
-                    if !words.contains(&id) {
-                        words.push(id);
-                    }
-                }
-                let slot = Slot::Like(words.into());
+                self.add_words(&mut words, numbers.iter().take(room));
+                let own = words.len();
+                self.add_words(&mut words, synonyms.iter().take(FORMS_MAX));
+                let slot = Slot::Like(Likes { words: words.into(), own });
                 self.likes.insert(text.clone(), slot.clone());
                 slot
             }
             Piece::Facet(facet) => Slot::Facet(*facet),
+        }
+    }
+    /// Appends words that are not there yet.
+    fn add_words<'w>(&mut self, words: &mut Vec<WordId>, texts: impl Iterator<Item = &'w String>) {
+        for text in texts {
+            let id = self.word(text);
+            if !words.contains(&id) {
+                words.push(id);
+            }
         }
     }
     fn word(&mut self, text: &str) -> WordId {

@@ -138,7 +138,7 @@ fn is_word(asked: &RuleRequest<'_>, found: &Match, place: usize, word: &str) -> 
         return false;
     };
     shape.slots.iter().any(|slot| match slot {
-        Slot::Like(words) if words[0] == *id => asked.is(place, words) || asked.is_misspelt(place, *id),
+        Slot::Like(likes) if likes.words[0] == *id => asked.is_like(place, likes),
         Slot::Like(_) | Slot::Word(_) | Slot::Facet(_) => false,
     })
 }

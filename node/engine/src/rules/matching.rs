@@ -180,6 +180,9 @@ pub(super) struct Stretch {
 }
 /// Where a pattern fits: for `contains` every place from left to right, without overlaps, else the one that counts.
 fn stretches(asked: &RuleRequest<'_>, shape: &Shape) -> Vec<Stretch> {
+    if shape.by_synonyms && !asked.has_synonyms {
+        return vec![];
+    }
     let words = asked.words.len();
     let fit = |first, end| Fitting { asked, end, failed: FxHashSet::default() }.fit(&shape.slots, first);
     let found = match shape.anchoring {
@@ -227,9 +230,7 @@ impl Fitting<'_> {
         }
         let found = match slot {
             Slot::Word(word) if asked.is(first, std::slice::from_ref(word)) => self.fit(rest, first + 1),
-            Slot::Like(words) if asked.is(first, words) || asked.is_misspelt(first, words[0]) => {
-                self.fit(rest, first + 1)
-            }
+            Slot::Like(likes) if asked.is_like(first, likes) => self.fit(rest, first + 1),
             Slot::Word(_) | Slot::Like(_) => None,
             Slot::Facet(facet) => {
                 let finds = asked.finds(*facet);

@@ -1,7 +1,7 @@
 //! What does a request look like to rules: its words, the facet values among them, its contexts and filters?
 
-use super::compile::{RuleSet, WordId, letters};
-use super::words::{PlacedWord, placed_words};
+use super::compile::{Likes, RuleSet, WordId, letters};
+use super::words::{PlacedWord, placed_words, texts};
 use crate::analysis::Analyzer;
 use crate::clock::Clock;
 use crate::index::{PHRASE_WORDS_MAX, Segment, ShardView, fold};
@@ -25,6 +25,8 @@ pub(super) struct RuleRequest<'a> {
     pub query: &'a str,
     /// Its words.
     pub words: Vec<PlacedWord>,
+    /// Whether synonyms count (C§4.5).
+    pub has_synonyms: bool,
     /// What each of them is in patterns.
     ids: Vec<WordIds>,
     /// Its contexts.
@@ -64,7 +66,7 @@ impl<'a> RuleRequest<'a> {
     ) -> RuleRequest<'a> {
         let query = request.query.as_deref().unwrap_or_default();
         let words = placed_words(analyzer, query);
-        let edits = Edits::new(settings, request);
+        let edits = Edits::new(settings, analyzer, request);
         let ids = words.iter().map(|word| WordIds {
             equal: set.words.get(word.text.as_str()).copied(),
             misspelt: misspelt(set, &edits, &word.text, &mut clock),
@@ -91,6 +93,7 @@ impl<'a> RuleRequest<'a> {
             analyzer,
             query,
             words,
+            has_synonyms: request.synonyms.or(settings.params.synonyms).unwrap_or(true),
             contexts,
             clock: RefCell::new(clock),
         }
@@ -107,9 +110,10 @@ impl<'a> RuleRequest<'a> {
     pub fn is(&self, place: usize, words: &[WordId]) -> bool {
         self.ids[place].equal.is_some_and(|id| words.contains(&id))
     }
-    /// Whether the word at a place is `word` with typing errors.
-    pub fn is_misspelt(&self, place: usize, word: WordId) -> bool {
-        self.ids[place].misspelt.binary_search(&word).is_ok()
+    /// Whether the word at a place is one of what may be typed for a word of a pattern.
+    pub fn is_like(&self, place: usize, likes: &Likes) -> bool {
+        let words = if self.has_synonyms { &likes.words } else { &likes.words[..likes.own] };
+        self.is(place, words) || self.ids[place].misspelt.binary_search(&likes.words[0]).is_ok()
     }
     /// Every word of patterns that some query word is, each once.
     pub fn pattern_words(&self) -> FxHashSet<WordId> {
@@ -153,28 +157,35 @@ impl<'a> RuleRequest<'a> {
 }
 
 /// How many edits a word of the query may have (C§4.5).
-struct Edits {
+struct Edits<'a> {
     off: bool,
+    /// Words without any, as they are written in the settings.
+    never: &'a [String],
+    analyzer: &'a Analyzer,
     one: u64,
     two: u64,
 }
-impl Edits {
-    fn new(settings: &Settings, request: &SearchParams) -> Edits {
+impl<'a> Edits<'a> {
+    fn new(settings: &'a Settings, analyzer: &'a Analyzer, request: &SearchParams) -> Edits<'a> {
         let set = &settings.params;
         let tolerance = request.typo_tolerance.or(set.typo_tolerance);
         let least = |asked: Option<u64>, set: Option<u64>, default| asked.or(set).unwrap_or(default);
         Edits {
             off: tolerance == Some(TypoTolerance::Off),
+            never: &settings.index.disable_typo_tolerance_on_words,
+            analyzer,
             one: least(request.min_word_size_for_1_typo, set.min_word_size_for_1_typo, 4),
             two: least(request.min_word_size_for_2_typos, set.min_word_size_for_2_typos, 8),
         }
     }
-    fn of(&self, characters: usize) -> u8 {
-        match characters as u64 {
+    fn of(&self, text: &str, characters: usize) -> u8 {
+        let edits = match characters as u64 {
             _ if self.off => 0,
             length if length >= self.two => 2,
             length => u8::from(length >= self.one),
-        }
+        };
+        let exactly = |listed: &String| texts(self.analyzer, listed).iter().any(|word| word == text);
+        if edits > 0 && self.never.iter().any(exactly) { 0 } else { edits }
     }
 }
 /// Words of patterns that are compared in the time of looking at a rule.
@@ -182,12 +193,12 @@ const COMPARED_PER_RULE: usize = 64;
 /// The words of patterns that take alternatives of which `text` is a misspelling, as far as there is time.
 ///
 /// Cost: one comparison of two numbers for each such word of nearly the same length, a table for the few that pass it.
-fn misspelt(set: &RuleSet, edits: &Edits, text: &str, clock: &mut Clock) -> Vec<WordId> {
+fn misspelt(set: &RuleSet, edits: &Edits<'_>, text: &str, clock: &mut Clock) -> Vec<WordId> {
     if set.misspellable.is_empty() {
         return vec![];
     }
     let chars: Vec<char> = text.chars().collect();
-    let edits = edits.of(chars.len());
+    let edits = edits.of(text, chars.len());
     if edits == 0 {
         return vec![];
     }

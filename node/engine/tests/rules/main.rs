@@ -160,6 +160,38 @@ fn c10_2_conditions_hold_or_not() {
     }
 }
 
+/// What a query does without, rules do without as well.
+#[test]
+fn c10_2_alternatives_are_those_of_the_query() {
+    let synonyms = [
+        json!({"type": "onewaysynonym", "input": "fruit", "synonyms": ["apple", "apple pie"]}),
+        json!({"type": "altcorrection1", "word": "jabuko", "corrections": ["apple"]}),
+    ];
+    let condition = json!({"pattern": "apple pie", "anchoring": "contains", "alternatives": true});
+    let mut settings = shop();
+    settings["ignorePlurals"] = json!(["en"]);
+    let rule = when(condition);
+    let by_default = index(settings.clone(), &brands(), std::slice::from_ref(&rule), &synonyms);
+    settings["disableTypoToleranceOnWords"] = json!(["APLPE"]);
+    let without = index(settings, &brands(), &[rule], &synonyms);
+    for (query, has_applied, has_without) in [
+        ("apple pie", true, true),
+        ("apples pie", true, true),
+        ("fruit pie", true, false),
+        ("fruit", true, false),
+        ("jabuko pie", true, false),
+        ("aplpe pie", true, false),
+        ("appple pie", true, true),
+    ] {
+        let of = |is_there: bool| if is_there { "r0" } else { "" };
+        assert_eq!(applied(&by_default, json!({"query": query})), of(has_applied), "{query}");
+        let asked = json!({"query": query, "synonyms": false});
+        assert_eq!(applied(&without, asked), of(has_without), "{query} without");
+        let with_synonyms = has_applied && query != "aplpe pie";
+        assert_eq!(applied(&without, json!({"query": query})), of(with_synonyms), "{query} without typos");
+    }
+}
+
 #[test]
 fn c10_2_conditions_look_at_the_request() {
     let is_context = json!({"context": "mobile"});
