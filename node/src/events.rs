@@ -2,6 +2,7 @@
 
 mod arrivals;
 mod forgotten;
+mod late;
 mod named;
 mod of_group;
 mod sink;
@@ -12,6 +13,7 @@ pub use named::NamedSearch;
 pub(crate) use of_group::Events;
 
 use arrivals::Arrivals;
+use late::LateSearches;
 use named::NamedSearches;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
@@ -23,7 +25,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The events of one group, which its machine changes and others read.
 pub(crate) type SharedStore = Arc<Mutex<EventStore>>;
@@ -42,6 +44,7 @@ pub(crate) struct NodeEvents {
     /// Users that groups have been told to forget since each of those that keep traces of them asked last.
     forgotten: Mutex<[ForgottenUsers; Forgets::ALL.len()]>,
     forgets_count: AtomicU64,
+    late: Mutex<LateSearches>,
     named: Mutex<NamedSearches>,
     /// Of the sink of events.
     of_sink: sink::OfSink,
@@ -57,6 +60,7 @@ impl NodeEvents {
             is_compacting: Arc::default(),
             forgotten: Mutex::default(),
             forgets_count: AtomicU64::default(),
+            late: Mutex::default(),
             named: Mutex::default(),
             of_sink: sink::OfSink::default(),
         }
@@ -78,14 +82,29 @@ impl NodeEvents {
         let view = store.lock().view();
         Some(view)
     }
-    /// Notes that a group was told to forget a user.
-    pub fn forgets(&self, token: &str, now_ms: u64) {
+    /// Notes that a group was told at a log index to forget a user.
+    pub fn forgets(&self, place: (GroupId, u64), token: &str, now_ms: u64) {
+        self.late.lock().forgets(place, token, now_ms, Instant::now());
         self.forgotten.lock().iter_mut().for_each(|users| users.insert(token, now_ms));
         self.forgets_count.fetch_add(1, Ordering::Release);
     }
     /// Users that groups have been told to forget since this one asked last.
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
         std::mem::take(&mut self.forgotten.lock()[by as usize])
+    }
+    /// Notes that searches, of users at times, are in the log of a group at an index.
+    pub fn counted<'a>(
+        &self,
+        (group, log_index): (GroupId, u64),
+        searches: impl Iterator<Item = (&'a str, u64)>,
+    ) {
+        let log_index = self.stores.lock().contains_key(&group).then_some(log_index);
+        let (mut late, now) = (self.late.lock(), Instant::now());
+        searches.for_each(|(user, time_ms)| late.counted((group, log_index), user, time_ms, now));
+    }
+    /// Groups whose logs have searches behind the word that their user is forgotten, with the user, since this was asked last.
+    pub fn take_late(&self) -> Vec<(GroupId, String)> {
+        self.late.lock().take()
     }
     /// Notes which searches events name that a group was told of.
     pub fn names(&self, events: &[Event], time_ms: u64, now_ms: u64) {

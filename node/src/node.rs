@@ -300,6 +300,15 @@ impl Node {
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
         self.shared.events.take_forgotten(by)
     }
+    /// Notes that searches of this node, of users at times (Unix milliseconds), are in the log of a group at an index.
+    pub fn counted<'a>(&self, place: (GroupId, u64), searches: impl Iterator<Item = (&'a str, u64)>) {
+        self.shared.events.counted(place, searches);
+    }
+    /// Groups whose logs have searches of this node behind the word that their user is forgotten, with the user, since this was asked last:
+    /// they are to be told once more.
+    pub fn take_late(&self) -> Vec<(GroupId, String)> {
+        self.shared.events.take_late()
+    }
     /// Searches that recent events name, of all groups that this node has, since this was asked last.
     pub fn take_named(&self) -> Vec<NamedSearch> {
         self.shared.events.take_named()

@@ -2,6 +2,9 @@
 //!
 //! What was typed at this node is held here until nothing has been typed for five seconds; then the searches that count are proposed
 //! to the group that their index name belongs to, every second and several at a time. A node that dies loses those seconds.
+//!
+//! Whoever is forgotten is forgotten here, too, before anything is proposed. What was on its way by then, or is proposed by a node that
+//! has not heard of it yet, comes into the log behind: that node has the group forget the user once more when it learns of both.
 
 use crate::clock::{unix_ms, write_deadline};
 use crate::context::NodeContext;
@@ -22,7 +25,7 @@ use quorate_node::rows::{SearchRow, Text};
 use quorate_node::{Forgets, ForgottenUsers};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -60,9 +63,17 @@ pub async fn gather(context: Arc<NodeContext>) {
 pub async fn propose(context: Arc<NodeContext>) {
     let mut ticks = tokio::time::interval(PROPOSE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut late = vec![];
     loop {
         ticks.tick().await;
+        // whoever is forgotten by now is in none of it
+        let of_context = context.clone();
+        let take = move || take_served(&of_context, unix_ms(), &mut Notes::default());
+        if tokio::task::spawn_blocking(take).await.is_err() {
+            tracing::error!("searches that were served could not be counted");
+        }
         propose_counted(&context, write_deadline()).await;
+        late = forget_late(&context, late).await;
     }
 }
 /// Has what is being typed counted as it is: the node stops.
@@ -190,8 +201,10 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
             let command = IndexCommand::Searches { searches };
             let proposed = context.proposer().propose_index(group, command, Purpose::Add, deadline).await;
             match proposed {
-                Ok(_) => {
+                Ok(accepted) => {
                     metrics::searches_counted(of_entry.len());
+                    let searches = of_entry.iter().map(|it| (&*it.user, it.typed.time_ms));
+                    context.node().counted((group, accepted.task_id.log_index()), searches);
                     vec![]
                 }
                 Err(error) => {
@@ -204,6 +217,24 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     failed.extend(join_all(proposals).await.into_iter().flatten());
     // what may be in the log already counts once
     context.insights().searches.held().count(failed);
+}
+
+/// Has groups forget users whose searches came into their logs too late, `late` and those found since; gives back what could not be
+/// proposed, and goes on with others the next time.
+async fn forget_late(context: &NodeContext, late: Vec<(GroupId, String)>) -> Vec<(GroupId, String)> {
+    let mut late = VecDeque::from(late);
+    late.extend(context.node().take_late());
+    while let Some((group, token)) = late.pop_front() {
+        let command = IndexCommand::ForgetUser { token: token.clone() };
+        let proposed =
+            context.proposer().propose_index(group, command, Purpose::Remove, write_deadline()).await;
+        if let Err(error) = proposed {
+            tracing::debug!(group = group.0, %error, "late searches of a forgotten user wait to be forgotten");
+            late.push_back((group, token));
+            break;
+        }
+    }
+    late.into()
 }
 
 /// Cuts searches into the contents of entries.

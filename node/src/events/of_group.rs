@@ -138,7 +138,7 @@ impl Events {
         self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
         // what was computed until now has them
-        self.node.forgets(token, now_ms());
+        self.node.forgets((self.group, log_index), token, now_ms());
     }
     /// Notes that a sink has everything through a log index. Returns whether that is new.
     pub fn note_sent(&mut self, through: u64) -> bool {

@@ -89,3 +89,47 @@ fn what_is_typed_at_three_nodes_in_turn_is_what_was_meant() {
         wait_for(node, &expected);
     }
 }
+
+/// What a user has searched is held for some seconds, and proposed every second: whoever is forgotten then is in no figure, whichever node
+/// has heard of it first.
+#[test]
+fn who_is_forgotten_while_searches_are_on_their_way_is_in_no_figure() {
+    const USERS: u64 = 60;
+    let mut cluster = Cluster::start(3).unwrap();
+    let nodes = cluster.clients();
+    let task =
+        nodes[0].batch(INDEX, &[("addObject", json!({"objectID": "1", "name": "red shoes"}))]).unwrap();
+    cluster.wait_task(INDEX, task).unwrap();
+    let search = |node: &Client, user: &str| {
+        let params = json!({"query": "red shoes", "userToken": user});
+        node.post(&format!("/1/indexes/{INDEX}/query"), &params).unwrap().success().unwrap();
+    };
+    std::thread::scope(|threads| {
+        for number in 0..USERS {
+            let (nodes, search) = (&nodes, &search);
+            threads.spawn(move || {
+                let (user, place) = (format!("gone{number}"), number as usize % nodes.len());
+                std::thread::sleep(Duration::from_millis(30 * number));
+                search(&nodes[place], &user);
+                // searches count five seconds after the last letter
+                std::thread::sleep(Duration::from_millis(5_400 + 300 * number / USERS));
+                let other = &nodes[(place + number as usize / nodes.len() % 2) % nodes.len()];
+                assert_eq!(other.delete(&format!("/1/usertokens/{user}")).unwrap().status, 204);
+            });
+        }
+    });
+    search(&nodes[0], "stays");
+    let users = |node: &Client| {
+        let answer = node.get(&format!("/2/users/count?index={INDEX}")).unwrap();
+        if answer.status == 200 { answer.body["count"].clone() } else { Value::Null }
+    };
+    // by the time that this search counts the others are in the log
+    let deadline = Instant::now() + SHOWN_WITHIN;
+    std::thread::sleep(Duration::from_secs(9));
+    for node in &nodes {
+        while users(node) != json!(1) {
+            assert!(Instant::now() < deadline, "{} users", users(node));
+            std::thread::sleep(Duration::from_millis(200));
+        }
+    }
+}
