@@ -95,7 +95,7 @@ fn what_is_typed_at_three_nodes_in_turn_is_what_was_meant() {
 #[test]
 fn who_is_forgotten_while_searches_are_on_their_way_is_in_no_figure() {
     const USERS: u64 = 60;
-    let mut cluster = Cluster::start(3).unwrap();
+    let cluster = Cluster::start(3).unwrap();
     let nodes = cluster.clients();
     let task =
         nodes[0].batch(INDEX, &[("addObject", json!({"objectID": "1", "name": "red shoes"}))]).unwrap();
