@@ -154,7 +154,7 @@ impl DataFolder {
 }
 
 /// How often the lock is tried, and the pause between.
-const LOCK_ATTEMPTS: u32 = 5;
+const LOCK_ATTEMPTS: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 fn lock(layout: &Layout) -> Result<File> {
@@ -164,7 +164,7 @@ fn lock(layout: &Layout) -> Result<File> {
     for attempt in 1.. {
         match file.try_lock() {
             Ok(()) => break,
-            // a command looks for a moment whether somebody has it
+            // a command looks for a moment whether somebody has it, and a process that was killed lets go of it when its memory is gone
             Err(TryLockError::WouldBlock) if attempt < LOCK_ATTEMPTS => std::thread::sleep(LOCK_PAUSE),
             Err(TryLockError::WouldBlock) => {
                 let mut process = String::new();
