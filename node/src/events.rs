@@ -13,7 +13,7 @@ pub use named::NamedSearch;
 pub(crate) use of_group::Events;
 
 use arrivals::Arrivals;
-use late::LateSearches;
+use late::{LateSearches, LogPlace};
 use named::NamedSearches;
 use parking_lot::Mutex;
 use quorate_insights::store::{EventStore, EventView};
@@ -82,9 +82,9 @@ impl NodeEvents {
         let view = store.lock().view();
         Some(view)
     }
-    /// Notes that a group was told at a log index to forget a user.
-    pub fn forgets(&self, place: (GroupId, u64), token: &str, now_ms: u64) {
-        self.late.lock().forgets(place, token, now_ms, Instant::now());
+    /// Notes that a group decided at a time (Unix milliseconds) to forget a user.
+    pub fn forgets(&self, place: LogPlace, token: &str, time_ms: u64, now_ms: u64) {
+        self.late.lock().forgets(place, token, time_ms, (Instant::now(), now_ms));
         self.forgotten.lock().iter_mut().for_each(|users| users.insert(token, now_ms));
         self.forgets_count.fetch_add(1, Ordering::Release);
     }
@@ -92,15 +92,13 @@ impl NodeEvents {
     pub fn take_forgotten(&self, by: Forgets) -> ForgottenUsers {
         std::mem::take(&mut self.forgotten.lock()[by as usize])
     }
-    /// Notes that searches, of users at times, are in the log of a group at an index.
-    pub fn counted<'a>(
-        &self,
-        (group, log_index): (GroupId, u64),
-        searches: impl Iterator<Item = (&'a str, u64)>,
-    ) {
-        let log_index = self.stores.lock().contains_key(&group).then_some(log_index);
+    /// Notes that searches, of users at times, are in the log of a group at an index. It does nothing for a group that is not here.
+    pub fn counted<'a>(&self, place: LogPlace, searches: impl Iterator<Item = (&'a str, u64)>) {
+        if !self.stores.lock().contains_key(&place.0) {
+            return;
+        }
         let (mut late, now) = (self.late.lock(), Instant::now());
-        searches.for_each(|(user, time_ms)| late.counted((group, log_index), user, time_ms, now));
+        searches.for_each(|(user, time_ms)| late.counted(place, user, time_ms, now));
     }
     /// Groups whose logs have searches behind the word that their user is forgotten, with the user, since this was asked last.
     pub fn take_late(&self) -> Vec<(GroupId, String)> {

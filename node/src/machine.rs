@@ -340,7 +340,7 @@ impl PlacementMachine {
             IndexCommand::Dictionaries { revision } => self.follow_dictionaries(at, revision),
             IndexCommand::Events { events } => self.events.take(at.index, at.time_ms, &events),
             IndexCommand::ForgetUser { token } => {
-                self.events.forget(at.index, &token);
+                self.events.forget(at.index, at.time_ms, &token);
                 Ok(())
             }
             IndexCommand::Searches { searches } => self.events.take_searches(at.index, &searches),

@@ -6,6 +6,7 @@
 use crate::metrics;
 use parking_lot::{Mutex, MutexGuard};
 use quorate_model::event::QueryId;
+use quorate_node::ForgottenUsers;
 use quorate_node::chains::{Chains, Counted};
 use quorate_store::codec;
 use serde::{Deserialize, Serialize};
@@ -145,6 +146,8 @@ pub struct Held {
     /// What counts and is in no log yet, with its bytes.
     counted: VecDeque<Counted>,
     bytes: usize,
+    /// Who was forgotten since what counts was taken out.
+    forgotten: ForgottenUsers,
 }
 
 impl Held {
@@ -165,10 +168,30 @@ impl Held {
     /// Takes all that counts out.
     pub fn take_counted(&mut self) -> VecDeque<Counted> {
         self.bytes = 0;
+        self.forgotten = ForgottenUsers::default();
         std::mem::take(&mut self.counted)
     }
-    /// Forgets what a user has searched.
-    pub fn forget(&mut self, user: &str) {
+    /// Takes some of what was taken out last again, but for what was typed by users before they were forgotten meanwhile.
+    pub fn count_again(&mut self, mut counted: Vec<Counted>) {
+        match &self.forgotten {
+            ForgottenUsers::These(tokens) => {
+                let is_gone =
+                    |it: &Counted| tokens.get(&*it.user).is_some_and(|told_ms| it.typed.time_ms <= *told_ms);
+                counted.retain(|it| !is_gone(it));
+            }
+            ForgottenUsers::TooMany => counted.clear(),
+        }
+        self.count(counted);
+    }
+    /// Forgets what users have typed so far.
+    pub fn forget_users(&mut self, forgotten: &ForgottenUsers) {
+        match forgotten {
+            ForgottenUsers::These(tokens) => tokens.keys().for_each(|token| self.forget(token)),
+            ForgottenUsers::TooMany => *self = Held::default(),
+        }
+        self.forgotten.add(forgotten.clone());
+    }
+    fn forget(&mut self, user: &str) {
         self.chains.forget(user);
         let bytes = &mut self.bytes;
         self.counted.retain(|counted| {
@@ -176,10 +199,6 @@ impl Held {
             *bytes -= if stays { 0 } else { counted.bytes() };
             stays
         });
-    }
-    /// Forgets everything.
-    pub fn clear(&mut self) {
-        *self = Held::default();
     }
 }
 
@@ -308,5 +327,32 @@ mod tests {
         held.take_counted();
         held.count([one(1)]);
         assert_eq!((held.counted.len(), held.bytes), (1, one(1).bytes()));
+    }
+
+    #[test]
+    fn what_comes_back_is_not_of_who_was_forgotten_meanwhile() {
+        let of = |user: &str, time_ms: u64| Counted {
+            index: "i".into(),
+            user: user.into(),
+            typed: Typed::at(time_ms, SearchRow::default()),
+        };
+        let ann = ForgottenUsers::These([("ann".to_owned(), 5)].into());
+        let left = |held: &Held| -> Vec<(String, u64)> {
+            held.counted.iter().map(|it| (it.user.to_string(), it.typed.time_ms)).collect()
+        };
+        let mut held = Held::default();
+        held.count([of("ann", 5), of("bob", 5)]);
+        let taken: Vec<Counted> = held.take_counted().into();
+        held.forget_users(&ann);
+        held.count_again([taken, vec![of("ann", 6)]].concat());
+        assert_eq!(left(&held), [("bob".to_owned(), 5), ("ann".to_owned(), 6)]);
+        // who was forgotten before it was taken out is in none of it
+        let taken: Vec<Counted> = held.take_counted().into();
+        held.count_again(taken);
+        assert_eq!(left(&held).len(), 2);
+        let taken: Vec<Counted> = held.take_counted().into();
+        held.forget_users(&ForgottenUsers::TooMany);
+        held.count_again(taken);
+        assert_eq!(left(&held), []);
     }
 }

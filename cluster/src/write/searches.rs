@@ -4,11 +4,12 @@
 //! to the group that their index name belongs to, every second and several at a time. A node that dies loses those seconds.
 //!
 //! Whoever is forgotten is forgotten here, too, before anything is proposed. What was on its way by then, or is proposed by a node that
-//! has not heard of it yet, comes into the log behind: that node has the group forget the user once more when it learns of both.
+//! has not heard of it yet, comes into the log behind: a node that hears of it within ten seconds, and keeps the group, has it forget
+//! the user once more.
 
 use crate::clock::{unix_ms, write_deadline};
 use crate::context::NodeContext;
-use crate::context::searches::{Held, Noted, Notes, Searcher, ServedSearch};
+use crate::context::searches::{Noted, Notes, Searcher, ServedSearch};
 use crate::disk::Purpose;
 use crate::metrics;
 use futures_util::future::join_all;
@@ -25,7 +26,7 @@ use quorate_node::rows::{SearchRow, Text};
 use quorate_node::{Forgets, ForgottenUsers};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,6 +41,8 @@ const ENTRY_SEARCHES_MAX: usize = 1_000;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// How long a node that stops tries to have its last searches counted.
 const LAST: Duration = Duration::from_secs(2);
+/// Users of groups that wait to be forgotten once more, at most.
+const LATE_MAX: usize = 1_000;
 
 /// Makes searches that count of what was served, for as long as the node runs.
 pub async fn gather(context: Arc<NodeContext>) {
@@ -48,39 +51,43 @@ pub async fn gather(context: Arc<NodeContext>) {
     let mut notes = Notes::default();
     loop {
         ticks.tick().await;
-        let (context, mut before) = (context.clone(), std::mem::take(&mut notes));
-        let take = move || {
-            take_served(&context, unix_ms(), &mut before);
-            before
-        };
-        match tokio::task::spawn_blocking(take).await {
-            Ok(taken) => notes = taken,
-            Err(_) => tracing::error!("searches that were served could not be counted"),
-        }
+        notes = taken(&context, notes).await;
     }
 }
 /// Proposes what counts, for as long as the node runs.
 pub async fn propose(context: Arc<NodeContext>) {
     let mut ticks = tokio::time::interval(PROPOSE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut late = vec![];
+    let (mut notes, mut late) = (Notes::default(), BTreeSet::new());
     loop {
         ticks.tick().await;
         // whoever is forgotten by now is in none of it
-        let of_context = context.clone();
-        let take = move || take_served(&of_context, unix_ms(), &mut Notes::default());
-        if tokio::task::spawn_blocking(take).await.is_err() {
-            tracing::error!("searches that were served could not be counted");
-        }
+        notes = taken(&context, notes).await;
         propose_counted(&context, write_deadline()).await;
-        late = forget_late(&context, late).await;
+        forget_late(&context, &mut late).await;
     }
+}
+/// Takes what was served into account; `notes` are those of the time before, for their memory.
+async fn taken(context: &Arc<NodeContext>, mut notes: Notes) -> Notes {
+    let context = context.clone();
+    let take = move || {
+        take_served(&context, unix_ms(), &mut notes);
+        notes
+    };
+    tokio::task::spawn_blocking(take).await.unwrap_or_else(|_| {
+        tracing::error!("searches that were served could not be counted");
+        Notes::default()
+    })
 }
 /// Has what is being typed counted as it is: the node stops.
 pub async fn finish(context: &NodeContext) {
     take_served(context, u64::MAX, &mut Notes::default());
     let until = Instant::now() + LAST;
-    if tokio::time::timeout(LAST, propose_counted(context, until)).await.is_err() {
+    let last = async {
+        propose_counted(context, until).await;
+        forget_late(context, &mut BTreeSet::new()).await;
+    };
+    if tokio::time::timeout(LAST, last).await.is_err() {
         tracing::info!("the last searches are not counted");
     }
 }
@@ -88,6 +95,8 @@ pub async fn finish(context: &NodeContext) {
 /// Takes what was served into account as of a moment (Unix milliseconds). `notes` are those of the time before, for their memory.
 fn take_served(context: &NodeContext, now_ms: u64, notes: &mut Notes) {
     let searches = &context.insights().searches;
+    // one at a time, so that what waits is taken in its order, and who is forgotten is so before the next proposal
+    let mut held = searches.held();
     // first, so that what they typed before that is among what waits
     let forgotten = context.node().take_forgotten(Forgets::Searches);
     searches.take_waiting(notes);
@@ -98,8 +107,7 @@ fn take_served(context: &NodeContext, now_ms: u64, notes: &mut Notes) {
     let meta = context.meta();
     let secret = meta.installation.as_ref().map(|installation| installation.admin_key);
     let Some(secret) = secret else { return };
-    let mut held = searches.held();
-    forget(&mut held, &forgotten);
+    held.forget_users(&forgotten);
     // what somebody types after being forgotten counts; which came first within a millisecond is not known
     let is_gone = |user: &str, time_ms: u64| match &forgotten {
         ForgottenUsers::These(tokens) => tokens.get(user).is_some_and(|told_ms| time_ms <= *told_ms),
@@ -130,14 +138,6 @@ fn take_served(context: &NodeContext, now_ms: u64, notes: &mut Notes) {
     name(&mut held.chains);
     held.chains.end_quiet(now_ms, &mut |counted| complete.push(counted));
     held.count(complete);
-}
-
-/// Forgets what users have typed so far.
-fn forget(held: &mut Held, forgotten: &ForgottenUsers) {
-    match forgotten {
-        ForgottenUsers::These(tokens) => tokens.keys().for_each(|token| held.forget(token)),
-        ForgottenUsers::TooMany => held.clear(),
-    }
 }
 
 fn typed(search: &ServedSearch<'_>) -> Typed {
@@ -216,25 +216,26 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     });
     failed.extend(join_all(proposals).await.into_iter().flatten());
     // what may be in the log already counts once
-    context.insights().searches.held().count(failed);
+    context.insights().searches.held().count_again(failed);
 }
 
-/// Has groups forget users whose searches came into their logs too late, `late` and those found since; gives back what could not be
-/// proposed, and goes on with others the next time.
-async fn forget_late(context: &NodeContext, late: Vec<(GroupId, String)>) -> Vec<(GroupId, String)> {
-    let mut late = VecDeque::from(late);
-    late.extend(context.node().take_late());
-    while let Some((group, token)) = late.pop_front() {
+/// Has groups forget users whose searches came into their logs too late: `late`, where those are that could not be proposed, and those
+/// found since.
+async fn forget_late(context: &NodeContext, late: &mut BTreeSet<(GroupId, String)>) {
+    let room = LATE_MAX.saturating_sub(late.len());
+    late.extend(context.node().take_late().into_iter().take(room));
+    let until = Instant::now() + LAST;
+    let repeats = std::mem::take(late).into_iter().map(|(group, token)| async move {
         let command = IndexCommand::ForgetUser { token: token.clone() };
-        let proposed =
-            context.proposer().propose_index(group, command, Purpose::Remove, write_deadline()).await;
-        if let Err(error) = proposed {
-            tracing::debug!(group = group.0, %error, "late searches of a forgotten user wait to be forgotten");
-            late.push_back((group, token));
-            break;
+        match context.proposer().propose_index(group, command, Purpose::Remove, until).await {
+            Ok(_) => None,
+            Err(error) => {
+                tracing::debug!(group = group.0, %error, "late searches of a forgotten user wait to be forgotten");
+                Some((group, token))
+            }
         }
-    }
-    late.into()
+    });
+    late.extend(join_all(repeats).await.into_iter().flatten());
 }
 
 /// Cuts searches into the contents of entries.

@@ -1,89 +1,84 @@
 //! Which searches came into a log behind the word that their user is forgotten?
 //!
-//! What somebody searched is held for some seconds before it is proposed, by a node that may hear of the forgetting later than the log
-//! of the group has it. Such a search is found by whichever of the two this node learns last, and the group is to be told once more.
+//! What somebody searched is held for some seconds before it is proposed, by a node that may hear of the forgetting a moment later than
+//! the log of the group has it. Such a search is found by whichever of the two this node learns last, and the group is to be told once
+//! more. That forgets what the user did meanwhile, too: so only for a node that hears of it soon, and once for each search.
 
 use quorate_model::GroupId;
-use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 
-/// How long both are remembered: more than a node that was paused takes to hear of what its groups have decided.
-const KEPT: Duration = Duration::from_secs(600);
+/// How long both are remembered: more than a proposal takes to be answered.
+const KEPT: Duration = Duration::from_secs(60);
 /// Searches, and users, that are remembered at most; the oldest go.
-const REMEMBERED_MAX: usize = 65_536;
+const REMEMBERED_MAX: usize = 16_384;
+/// A node that hears of a forgetting so much later than the group decided on it leaves it at that.
+const SOON_MS: u64 = 10_000;
+/// How far clocks of nodes may be apart.
+const SKEW_MS: u64 = 1_000;
 
 /// Searches that this node had counted lately, and users whom it was told to forget.
 #[derive(Debug, Default)]
 pub(crate) struct LateSearches {
     counted: VecDeque<Counted>,
-    /// By user, the oldest first.
-    forgotten: FxHashMap<u64, VecDeque<Forgotten>>,
-    /// When each of them was told, and the user.
-    told: VecDeque<(Instant, u64)>,
+    forgotten: VecDeque<Forgotten>,
     /// Groups that have something of a user they were to forget.
     late: Vec<(GroupId, String)>,
 }
 
+/// Where something is in the log of a group.
+pub(crate) type LogPlace = (GroupId, u64);
+
 #[derive(Debug)]
 struct Counted {
     at: Instant,
-    group: GroupId,
-    /// Where it is in the log of the group; `None` when this node does not follow that.
-    log_index: Option<u64>,
+    place: LogPlace,
     user: u64,
     time_ms: u64,
 }
 #[derive(Debug)]
 struct Forgotten {
-    place: (GroupId, u64),
+    at: Instant,
+    place: LogPlace,
+    user: u64,
     token: String,
-    told_ms: u64,
+    /// When the group decided on it, Unix milliseconds.
+    time_ms: u64,
 }
 impl Forgotten {
-    /// Whether a search of the user may stand behind this although it was typed before: what somebody types after being forgotten counts.
-    fn may_miss(&self, search: &Counted) -> bool {
-        let is_behind = |at: u64| self.place.0 == search.group && self.place.1 < at;
-        search.time_ms <= self.told_ms && search.log_index.is_none_or(is_behind)
+    /// Whether a search stands behind this although it was typed before: what somebody types after being forgotten counts.
+    fn has_missed(&self, search: &Counted) -> bool {
+        let ((group, forgotten_at), (of_group, counted_at)) = (self.place, search.place);
+        self.user == search.user
+            && group == of_group
+            && forgotten_at < counted_at
+            && search.time_ms <= self.time_ms.saturating_add(SKEW_MS)
     }
 }
 
 impl LateSearches {
-    /// A search of a user, typed at a time (Unix milliseconds of this node), is in the log of a group, at an index if this node follows it.
-    pub fn counted(
-        &mut self,
-        (group, log_index): (GroupId, Option<u64>),
-        user: &str,
-        time_ms: u64,
-        at: Instant,
-    ) {
-        let search = Counted { at, group, log_index, user: digest(user), time_ms };
-        let of_user = self.forgotten.get(&search.user);
-        if let Some(missed) = of_user.and_then(|of_user| of_user.iter().find(|it| it.may_miss(&search))) {
-            self.late.push((group, missed.token.clone()));
+    /// A search of a user, typed at a time (Unix milliseconds), is in the log of a group.
+    pub fn counted(&mut self, place: LogPlace, user: &str, time_ms: u64, at: Instant) {
+        let search = Counted { at, place, user: digest(user), time_ms };
+        let missed = self.forgotten.iter().find(|forgotten| forgotten.has_missed(&search));
+        match missed {
+            Some(missed) => self.late.push((place.0, missed.token.clone())),
+            None => keep(&mut self.counted, search, |it| it.at, at),
         }
-        while self.counted.front().is_some_and(|oldest| is_over(self.counted.len(), oldest.at, at)) {
-            self.counted.pop_front();
-        }
-        self.counted.push_back(search);
     }
-    /// A group was told at a log index to forget a user, which this node has heard at a time (Unix milliseconds of this node).
-    pub fn forgets(&mut self, place: (GroupId, u64), token: &str, told_ms: u64, at: Instant) {
-        let (forgotten, user) = (Forgotten { place, token: token.to_owned(), told_ms }, digest(token));
-        let missed = self.counted.iter().filter(|search| search.user == user && forgotten.may_miss(search));
-        self.late.extend(missed.map(|search| (search.group, token.to_owned())));
-        while let Some(&(_, of)) = self.told.front().filter(|(told, _)| is_over(self.told.len(), *told, at)) {
-            self.told.pop_front();
-            if let Some(of_user) = self.forgotten.get_mut(&of) {
-                of_user.pop_front();
-                if of_user.is_empty() {
-                    self.forgotten.remove(&of);
-                }
-            }
+    /// A group decided at a time (Unix milliseconds) to forget a user, which this node hears now.
+    pub fn forgets(&mut self, place: LogPlace, token: &str, time_ms: u64, (at, now_ms): (Instant, u64)) {
+        if now_ms.saturating_sub(time_ms) > SOON_MS {
+            return;
         }
-        self.told.push_back((at, user));
-        self.forgotten.entry(user).or_default().push_back(forgotten);
+        let forgotten = Forgotten { at, place, user: digest(token), token: token.to_owned(), time_ms };
+        let before = self.counted.len();
+        self.counted.retain(|search| !forgotten.has_missed(search));
+        if self.counted.len() < before {
+            self.late.push((place.0, token.to_owned()));
+        }
+        keep(&mut self.forgotten, forgotten, |it| it.at, at);
     }
     /// Groups that have something of users they were to forget, each pair once, since this was asked last.
     pub fn take(&mut self) -> Vec<(GroupId, String)> {
@@ -94,9 +89,12 @@ impl LateSearches {
     }
 }
 
-/// Whether the oldest of so many, which came at a time, goes.
-fn is_over(remembered: usize, since: Instant, now: Instant) -> bool {
-    remembered >= REMEMBERED_MAX || now.saturating_duration_since(since) > KEPT
+fn keep<T>(all: &mut VecDeque<T>, one: T, since: impl Fn(&T) -> Instant, now: Instant) {
+    let is_over = |it: &T| now.saturating_duration_since(since(it)) > KEPT;
+    while all.front().is_some_and(|oldest| all.len() >= REMEMBERED_MAX || is_over(oldest)) {
+        all.pop_front();
+    }
+    all.push_back(one);
 }
 fn digest(user: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -109,33 +107,42 @@ mod tests {
     use super::*;
 
     const GROUP: GroupId = GroupId(3);
+    const DECIDED_MS: u64 = 100_000;
 
     #[test]
     fn a_search_behind_the_forgetting_of_its_user_is_found_whichever_is_learnt_first() {
         let at = Instant::now();
-        for (case, group, counted_at, user, time_ms, is_late) in [
-            ("behind", GROUP, Some(11), "ann", 500, true),
-            ("typed as it was told", GROUP, Some(11), "ann", 1_000, true),
-            ("before", GROUP, Some(9), "ann", 500, false),
-            ("typed later", GROUP, Some(11), "ann", 1_001, false),
-            ("of somebody else", GROUP, Some(11), "bob", 500, false),
-            ("of another group", GroupId(4), Some(11), "ann", 500, false),
-            ("in a log elsewhere", GroupId(4), None, "ann", 500, true),
-            ("typed later, elsewhere", GroupId(4), None, "ann", 1_001, false),
+        let (then, later) = (DECIDED_MS + SKEW_MS, DECIDED_MS + SKEW_MS + 1);
+        for (case, group, counted_at, user, time_ms, heard_ms, is_late) in [
+            ("behind", GROUP, 11, "ann", 500, DECIDED_MS, true),
+            ("as it was decided", GROUP, 11, "ann", then, DECIDED_MS + SOON_MS, true),
+            ("heard by a clock that is behind", GROUP, 11, "ann", 500, 0, true),
+            ("before", GROUP, 9, "ann", 500, DECIDED_MS, false),
+            ("typed later", GROUP, 11, "ann", later, DECIDED_MS, false),
+            ("of somebody else", GROUP, 11, "bob", 500, DECIDED_MS, false),
+            ("of another group", GroupId(4), 11, "ann", 500, DECIDED_MS, false),
+            ("heard much later", GROUP, 11, "ann", 500, DECIDED_MS + SOON_MS + 1, false),
         ] {
             for forgets_first in [true, false] {
                 let mut late = LateSearches::default();
-                let forgets = |late: &mut LateSearches| late.forgets((GROUP, 10), "ann", 1_000, at);
+                let forgets = |late: &mut LateSearches, index| {
+                    late.forgets((GROUP, index), "ann", DECIDED_MS, (at, heard_ms));
+                };
                 if forgets_first {
-                    forgets(&mut late);
+                    forgets(&mut late, 10);
                 }
                 late.counted((group, counted_at), user, time_ms, at);
                 if !forgets_first {
-                    forgets(&mut late);
+                    forgets(&mut late, 10);
                 }
                 let expected = if is_late { vec![(group, "ann".to_owned())] } else { vec![] };
                 assert_eq!(late.take(), expected, "{case}, {forgets_first}");
-                assert_eq!(late.take(), [], "{case}");
+                if is_late {
+                    // told once more it is done, wherever that stands
+                    forgets(&mut late, 8);
+                    forgets(&mut late, 12);
+                    assert_eq!(late.take(), [], "{case}, {forgets_first}: again");
+                }
             }
         }
     }
@@ -143,14 +150,15 @@ mod tests {
     #[test]
     fn what_is_remembered_is_bounded_by_number_and_time() {
         let (mut late, begun) = (LateSearches::default(), Instant::now());
+        let over = begun + KEPT + Duration::from_secs(1);
         for number in 0..REMEMBERED_MAX as u64 + 10 {
-            late.counted((GROUP, Some(number)), "ann", number, begun);
+            late.counted((GROUP, number), "ann", number, begun);
         }
         assert_eq!((late.counted.len(), late.counted[0].time_ms), (REMEMBERED_MAX, 10));
-        late.counted((GROUP, Some(1)), "ann", 1, begun + KEPT + Duration::from_secs(1));
+        late.counted((GROUP, 1), "ann", 1, over);
         assert_eq!(late.counted.len(), 1);
-        late.forgets((GROUP, 0), "ann", 1, begun);
-        late.forgets((GROUP, 5), "bob", 1, begun + KEPT + Duration::from_secs(1));
-        assert_eq!((late.forgotten.len(), late.told.len()), (1, 1));
+        late.forgets((GROUP, 7), "bob", 1, (begun, 1));
+        late.forgets((GROUP, 8), "cat", 1, (over, 1));
+        assert_eq!(late.forgotten.len(), 1);
     }
 }

@@ -132,13 +132,13 @@ impl Events {
     pub fn arrivals(&self) -> &SharedArrivals {
         &self.arrivals
     }
-    /// Forgets a user as of an entry.
-    pub fn forget(&mut self, log_index: u64, token: &str) {
+    /// Forgets a user as of an entry, of a time (Unix milliseconds).
+    pub fn forget(&mut self, log_index: u64, time_ms: u64, token: &str) {
         self.forgets = true;
         self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
         // what was computed until now has them
-        self.node.forgets((self.group, log_index), token, now_ms());
+        self.node.forgets((self.group, log_index), token, time_ms, now_ms());
     }
     /// Notes that a sink has everything through a log index. Returns whether that is new.
     pub fn note_sent(&mut self, through: u64) -> bool {

@@ -119,13 +119,15 @@ impl<'a> Marker<'a> {
         let wanted = &mut self.wanted;
         self.analyzer.tokens(&text[from..to], options, |token| {
             let (start, token_end) = (from + token.start, from + token.end);
-            let mut found = 0;
+            let (mut found, mut found_end) = (0, token_end);
             if wanted.may_be_token(token.text) {
                 let (stretch, position) = ((start, token_end), first + token.position);
-                found = marks.add(start, wanted.in_token(text, stretch, token.text, position, typos));
+                let matched = wanted.in_token(text, stretch, token.text, position, typos);
+                found_end = matched.end;
+                found = marks.add(start, matched);
             }
             if token.kind == TokenKind::Joined && token.span > 1 {
-                joined.extend((found != 0).then_some(((start, token_end), found)));
+                joined.extend((found != 0).then_some(((start, found_end), found)));
                 return;
             }
             if last_position == Some(token.position) {

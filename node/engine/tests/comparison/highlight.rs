@@ -20,11 +20,11 @@ struct Marks {
     synonyms: Vec<((usize, usize), usize)>,
 }
 impl Marks {
-    fn add(&mut self, word: &Written, numbers: &[usize]) {
+    fn add(&mut self, word: &Written, end: usize, numbers: &[usize]) {
         self.found.extend(numbers);
         // a camelCase word stands at several places
         let is_part_of_it = |span: &Written| match word.kind {
-            Kind::Whole => span.start < word.end && word.start < span.end,
+            Kind::Whole => span.start < end && word.start < span.end,
             _ => span.position == word.position,
         };
         let spans = self.spans.iter_mut().filter(|(span, _)| is_part_of_it(span));
@@ -223,12 +223,13 @@ impl Ranker<'_> {
             ends.extend(own);
             ends.extend(by_others);
         }
-        if let Some(end) = ends.into_iter().max() {
+        let end = ends.into_iter().max();
+        if let Some(end) = end {
             marks.marked.push((word.start, end));
             let synonym = stands_for.filter(|_| !is_typed);
             marks.synonyms.extend(synonym.map(|number| ((word.start, end), number)));
         }
-        marks.add(word, &numbers);
+        marks.add(word, end.unwrap_or(word.end), &numbers);
     }
     /// Marks what was found in the place of words of the query.
     fn mark_step(&self, step: &Step, words: &[Written], marks: &mut Marks) {
@@ -237,7 +238,7 @@ impl Ranker<'_> {
             for word in words {
                 for end in step.words.iter().filter_map(|wanted| end_of(wanted, word, 0)) {
                     marks.marked.push((word.start, end));
-                    marks.add(word, &numbers);
+                    marks.add(word, end, &numbers);
                 }
             }
             return;
