@@ -82,7 +82,7 @@ impl NodeEvents {
         let view = store.lock().view();
         Some(view)
     }
-    /// Notes that a group decided at a time (Unix milliseconds) to forget a user.
+    /// Notes that a group forgets a user, as somebody was asked to at a time (Unix milliseconds).
     pub fn forgets(&self, place: LogPlace, token: &str, time_ms: u64, now_ms: u64) {
         self.late.lock().forgets(place, token, time_ms, (Instant::now(), now_ms));
         self.forgotten.lock().iter_mut().for_each(|users| users.insert(token, now_ms));

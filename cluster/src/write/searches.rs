@@ -26,7 +26,7 @@ use quorate_node::rows::{SearchRow, Text};
 use quorate_node::{Forgets, ForgottenUsers};
 use rustc_hash::FxHashMap;
 use sha2::Sha256;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,8 +41,6 @@ const ENTRY_SEARCHES_MAX: usize = 1_000;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// How long a node that stops tries to have its last searches counted.
 const LAST: Duration = Duration::from_secs(2);
-/// Users of groups that wait to be forgotten once more, at most.
-const LATE_MAX: usize = 1_000;
 
 /// Makes searches that count of what was served, for as long as the node runs.
 pub async fn gather(context: Arc<NodeContext>) {
@@ -58,13 +56,13 @@ pub async fn gather(context: Arc<NodeContext>) {
 pub async fn propose(context: Arc<NodeContext>) {
     let mut ticks = tokio::time::interval(PROPOSE);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let (mut notes, mut late) = (Notes::default(), BTreeSet::new());
+    let mut notes = Notes::default();
     loop {
         ticks.tick().await;
         // whoever is forgotten by now is in none of it
         notes = taken(&context, notes).await;
         propose_counted(&context, write_deadline()).await;
-        forget_late(&context, &mut late).await;
+        forget_late(&context).await;
     }
 }
 /// Takes what was served into account; `notes` are those of the time before, for their memory.
@@ -85,7 +83,7 @@ pub async fn finish(context: &NodeContext) {
     let until = Instant::now() + LAST;
     let last = async {
         propose_counted(context, until).await;
-        forget_late(context, &mut BTreeSet::new()).await;
+        forget_late(context).await;
     };
     if tokio::time::timeout(LAST, last).await.is_err() {
         tracing::info!("the last searches are not counted");
@@ -219,23 +217,17 @@ async fn propose_counted(context: &NodeContext, deadline: Instant) {
     context.insights().searches.held().count_again(failed);
 }
 
-/// Has groups forget users whose searches came into their logs too late: `late`, where those are that could not be proposed, and those
-/// found since.
-async fn forget_late(context: &NodeContext, late: &mut BTreeSet<(GroupId, String)>) {
-    let room = LATE_MAX.saturating_sub(late.len());
-    late.extend(context.node().take_late().into_iter().take(room));
+/// Has groups forget users whose searches came into their logs too late: each once, whatever becomes of it. A repeat that nobody answers
+/// may be in the log, and one that comes much later would take what the user does until then.
+async fn forget_late(context: &NodeContext) {
     let until = Instant::now() + LAST;
-    let repeats = std::mem::take(late).into_iter().map(|(group, token)| async move {
-        let command = IndexCommand::ForgetUser { token: token.clone() };
-        match context.proposer().propose_index(group, command, Purpose::Remove, until).await {
-            Ok(_) => None,
-            Err(error) => {
-                tracing::debug!(group = group.0, %error, "late searches of a forgotten user wait to be forgotten");
-                Some((group, token))
-            }
+    let repeats = context.node().take_late().into_iter().map(|(group, token)| async move {
+        let command = IndexCommand::ForgetUser { token };
+        if let Err(error) = context.proposer().propose_index(group, command, Purpose::Remove, until).await {
+            tracing::warn!(group = group.0, %error, "late searches of a forgotten user may stay");
         }
     });
-    late.extend(join_all(repeats).await.into_iter().flatten());
+    join_all(repeats).await;
 }
 
 /// Cuts searches into the contents of entries.
