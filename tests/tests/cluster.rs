@@ -284,7 +284,8 @@ fn replicas_move_as_nodes_come_and_go_and_leave_nothing_behind() {
     wait_until(PATIENCE, "the drained node holds no index", || held(&cluster, 0) == 0);
     // refused as long as it has a replica of a group, be it an empty one
     let remove = || cluster.any().send("DELETE", "/admin/nodes/n0", &Value::Null).unwrap().status;
-    wait_until(PATIENCE, "the drained node can be removed", || remove() == 200);
+    // a node that removes itself may be cut off before it answers, and who asks another one then is told that there is no such node
+    wait_until(PATIENCE, "the drained node can be removed", || [200, 404].contains(&remove()));
     cluster.stop(0).unwrap();
     cluster.wait_settled().unwrap();
     for n in 0..INDICES {
