@@ -66,8 +66,7 @@ impl LateSearches {
     pub fn counted(&mut self, place: LogPlace, user: &str, time_ms: u64, at: Instant) {
         let search = Counted { at, place, user: digest(user), time_ms };
         let is_soon = |forgotten: &Forgotten| at.saturating_duration_since(forgotten.at) <= SOON;
-        let missed = self.forgotten.iter().find(|forgotten| forgotten.has_missed(&search));
-        match missed.filter(|missed| is_soon(missed)) {
+        match self.forgotten.iter().find(|forgotten| is_soon(forgotten) && forgotten.has_missed(&search)) {
             Some(missed) => self.late.push((place.0, missed.token.clone())),
             None => keep(&mut self.counted, search, |it| it.at, at),
         }
