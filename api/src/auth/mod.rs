@@ -230,7 +230,7 @@ impl Caller {
             Caller::Nobody => false,
             Caller::Admin => true,
             Caller::Key { key, restrictions, .. } => {
-                key.index.as_ref().is_none_or(|own| own.as_str() == index)
+                (key.index.is_none() || key.is_of(index))
                     && pattern::any_matches(&key.indexes, index)
                     && restrictions.iter().all(|r| match &r.indices {
                         None => true,

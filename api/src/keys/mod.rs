@@ -11,7 +11,6 @@ use quorate_model::{Acl, ApiKey, Error, ErrorKind, IndexName, Result};
 use quorate_wire::clusters::stamp_body;
 use quorate_wire::keys::{Shown, key_body, keys_body};
 use quorate_wire::schema::{KeyCreated, KeyUpdated, bytes};
-use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// `POST /1/keys`.
@@ -43,8 +42,7 @@ pub async fn update(call: &Call<'_>) -> Result<Reply> {
 pub async fn update_of_index(call: &Call<'_>) -> Result<Reply> {
     let (index, value) = (call.index_name()?, &call.names[1]);
     let key = wanted(call, Some(&index)).await?;
-    let is_of_index =
-        call.service().key(value.as_ref()).is_some_and(|key| key.index.as_ref() == Some(&index));
+    let is_of_index = call.service().key(value.as_ref()).is_some_and(|key| key.is_of(index.as_str()));
     let updated = match is_of_index {
         true => call.service().update_key(value, key).await,
         false => Err(Error::not_found("")),
@@ -81,14 +79,14 @@ pub async fn get(call: &Call<'_>) -> Result<Reply> {
     match &call.caller {
         Caller::Admin if call.service().is_admin_key(value) => {
             // it is kept as a digest, without a time
-            Ok(Reply::ok(key_body(&ApiKey::new(value, 0, Acl::ALL.to_vec()), Shown::All, now_s)))
+            Ok(Reply::ok(key_body(&ApiKey::new(value, 0, Acl::ALL.to_vec()), None, Shown::All, now_s)))
         }
         Caller::Admin => {
             let key = call.service().key(value).ok_or_else(no_key)?;
-            Ok(Reply::ok(key_body(&key, Shown::All, now_s)))
+            Ok(Reply::ok(key_body(&key, key.index.as_ref(), Shown::All, now_s)))
         }
         Caller::Key { key, is_secured: false, .. } if key.value.as_bytes().ct_eq(value.as_bytes()).into() => {
-            Ok(Reply::ok(key_body(key, Shown::ToHolder, now_s)))
+            Ok(Reply::ok(key_body(key, key.index.as_ref(), Shown::ToHolder, now_s)))
         }
         Caller::Key { .. } | Caller::Nobody => Err(Error::forbidden("Method not allowed with this API key")),
     }
@@ -96,36 +94,37 @@ pub async fn get(call: &Call<'_>) -> Result<Reply> {
 /// `GET /1/indexes/{indexName}/keys/{key}`.
 pub async fn get_of_index(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let found = call.service().key(call.names[1].as_ref()).filter(|key| key.index.as_ref() == Some(&index));
+    let found = call.service().key(call.names[1].as_ref()).filter(|key| key.is_of(index.as_str()));
     let key = found.ok_or_else(no_key)?;
-    Ok(Reply::ok(key_body(&key, Shown::All, call.service().now_s())))
+    Ok(Reply::ok(key_body(&key, Some(&index), Shown::All, call.service().now_s())))
 }
 
 /// `GET /1/keys`: those for more than one index.
 pub async fn list(call: &Call<'_>) -> Result<Reply> {
-    Ok(listed(call, |key| key.index.is_none()))
+    Ok(listed(call, |key| if key.index.is_none() { vec![None] } else { vec![] }))
 }
 /// `GET /1/indexes/{indexName}/keys`. Errors: `NotFound` when there is neither the index nor a key for it.
 pub async fn list_of_index(call: &Call<'_>) -> Result<Reply> {
     let index = call.index_name()?;
-    let has_key = call.service().keys().values().any(|key| key.index.as_ref() == Some(&index));
+    let has_key = call.service().keys().values().any(|key| key.is_of(index.as_str()));
     if !has_key && !call.service().has_index(&index)? {
         return Err(Error::no_index(index.as_str()));
     }
-    Ok(listed(call, |key| key.index.as_ref() == Some(&index)))
+    Ok(listed(call, |key| key.own_indices().filter(|own| **own == index).map(Some).collect()))
 }
 /// `GET /1/indexes/*/keys`: the keys of every index, each with its index.
 pub async fn list_of_indices(call: &Call<'_>) -> Result<Reply> {
-    Ok(listed(call, |key| key.index.is_some()))
+    Ok(listed(call, |key| key.own_indices().map(Some).collect()))
 }
 
-/// The keys that count, the oldest first.
-fn listed(call: &Call<'_>, is_wanted: impl Fn(&ApiKey) -> bool) -> Reply {
+/// The keys that count, the oldest first, each as often as `shown_of` names an index, or none, that it is to be shown of.
+fn listed(call: &Call<'_>, shown_of: impl for<'a> Fn(&'a ApiKey) -> Vec<Option<&'a IndexName>>) -> Reply {
     let (now_s, keys) = (call.service().now_s(), call.service().keys());
-    let mut keys: Vec<&Arc<ApiKey>> =
-        keys.values().filter(|key| key.is_valid_at(now_s) && is_wanted(key)).collect();
+    let mut keys: Vec<&ApiKey> =
+        keys.values().map(|key| &**key).filter(|key| key.is_valid_at(now_s)).collect();
     keys.sort_by(|a, b| (a.created_at, &a.value).cmp(&(b.created_at, &b.value)));
-    Reply::ok(keys_body(keys.into_iter().map(|key| &**key), now_s))
+    let shown = keys.into_iter().flat_map(|key| shown_of(key).into_iter().map(move |index| (key, index)));
+    Reply::ok(keys_body(shown, now_s))
 }
 
 /// The key that the body describes. Errors: `Invalid`, naming the member.

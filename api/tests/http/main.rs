@@ -6,6 +6,7 @@ mod bodies;
 mod calls;
 mod cluster;
 mod clusters;
+mod copied_keys;
 mod dictionaries;
 mod dictionary_changes;
 mod document;

@@ -17,9 +17,9 @@ use super::*;
 use quorate_api::auth::secured::derive;
 use serde_json::json;
 
-const INVALID: &str = "Invalid Application-ID or API key";
+pub const INVALID: &str = "Invalid Application-ID or API key";
 const METHOD: &str = "Method not allowed with this API key";
-const INDEX: &str = "Index not allowed with this API key";
+pub const INDEX: &str = "Index not allowed with this API key";
 
 impl Node {
     pub async fn key(&self, body: Value) -> String {
@@ -28,24 +28,24 @@ impl Node {
     pub async fn index_key(&self, index: &str, body: Value) -> String {
         self.post(&format!("/1/indexes/{index}/keys"), body).await["key"].as_str().unwrap().to_owned()
     }
-    async fn put(&self, uri: &str, body: Value) -> Answer {
+    pub async fn put(&self, uri: &str, body: Value) -> Answer {
         self.call(Method::PUT, uri, &body.to_string()).await
     }
-    async fn delete(&self, uri: &str) -> Answer {
+    pub async fn delete(&self, uri: &str) -> Answer {
         self.call(Method::DELETE, uri, "").await
     }
-    async fn search(&self, key: &str, index: &str) -> Answer {
+    pub async fn search(&self, key: &str, index: &str) -> Answer {
         self.call_with(key, Method::POST, &format!("/1/indexes/{index}/query"), "{}").await
     }
     /// The values that a list names.
-    async fn values(&self, uri: &str) -> Vec<String> {
+    pub async fn values(&self, uri: &str) -> Vec<String> {
         let listed = self.get(uri).await;
         listed["keys"].as_array().unwrap().iter().map(|it| it["value"].as_str().unwrap().to_owned()).collect()
     }
 }
 
 #[track_caller]
-fn check_time(answer: &Value, name: &str) {
+pub fn check_time(answer: &Value, name: &str) {
     let at = answer[name].as_str().unwrap_or_else(|| panic!("{answer}"));
     assert!(at.len() == 24 && at.ends_with('Z') && at.as_bytes()[19] == b'.', "{answer}");
 }

@@ -1,7 +1,7 @@
 //! How do keys look in JSON (C§13, C§14)?
 
 use crate::json::{self, Object};
-use quorate_model::{Acl, ApiKey};
+use quorate_model::{Acl, ApiKey, IndexName};
 
 /// What of a key is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,24 +12,27 @@ pub enum Shown {
     ToHolder,
 }
 
-/// `GET /1/keys/{key}`.
-pub fn key_body(of: &ApiKey, shown: Shown, now_s: u64) -> Vec<u8> {
+/// `GET /1/keys/{key}`. A key for one index and copies of it is shown as that of `index`, one of these.
+pub fn key_body(of: &ApiKey, index: Option<&IndexName>, shown: Shown, now_s: u64) -> Vec<u8> {
     let mut body = Vec::with_capacity(512);
-    key(&mut body, of, shown, now_s);
+    key(&mut body, of, index, shown, now_s);
     body
 }
 
-/// `GET /1/keys` and the lists of indices.
-pub fn keys_body<'a>(keys: impl IntoIterator<Item = &'a ApiKey>, now_s: u64) -> Vec<u8> {
+/// `GET /1/keys` and the lists of indices: keys, each with the index that it is shown of.
+pub fn keys_body<'a>(
+    keys: impl IntoIterator<Item = (&'a ApiKey, Option<&'a IndexName>)>,
+    now_s: u64,
+) -> Vec<u8> {
     let mut body = Vec::with_capacity(4_096);
     let mut object = Object::open(&mut body);
-    json::list(object.member("keys"), keys, |out, it| key(out, it, Shown::All, now_s));
+    json::list(object.member("keys"), keys, |out, (it, index)| key(out, it, index, Shown::All, now_s));
     object.close();
     body
 }
 
 /// Defaults are written, too: clients that wait for a change compare what they sent with what they read (C§1.6).
-fn key(out: &mut Vec<u8>, key: &ApiKey, shown: Shown, now_s: u64) {
+fn key(out: &mut Vec<u8>, key: &ApiKey, index: Option<&IndexName>, shown: Shown, now_s: u64) {
     let mut object = Object::open(out);
     object.string("value", &key.value).integer("createdAt", key.created_at);
     object.strings("acl", key.acl.iter().map(|right| Acl::name(*right)));
@@ -39,7 +42,7 @@ fn key(out: &mut Vec<u8>, key: &ApiKey, shown: Shown, now_s: u64) {
         Shown::ToHolder => "<redacted>",
     };
     object.string("description", description);
-    match &key.index {
+    match index {
         Some(index) => object.string("index", index.as_str()),
         None => object.strings("indexes", key.indexes.iter().map(String::as_str)),
     };
@@ -62,12 +65,12 @@ mod tests {
         let end = r#""maxHitsPerQuery":0,"maxQueriesPerIPPerHour":0,"queryParameters":"","referers":[]}"#;
         let start = r#"{"value":"k","createdAt":100,"acl":["search","browse"]"#;
         let plain = format!(r#"{start},"validity":0,"description":"","indexes":[],{end}"#);
-        assert_eq!(text(key_body(&key, Shown::All, 1_000)), plain);
+        assert_eq!(text(key_body(&key, None, Shown::All, 1_000)), plain);
         (key.validity, key.description, key.index) = (60, "d".into(), IndexName::new("i").ok());
         let own = format!(r#"{start},"validity":50,"description":"<redacted>","index":"i",{end}"#);
-        assert_eq!(text(key_body(&key, Shown::ToHolder, 110)), own);
+        assert_eq!(text(key_body(&key, key.index.as_ref(), Shown::ToHolder, 110)), own);
         assert_eq!(
-            text(keys_body([&key], 110)),
+            text(keys_body([(&key, key.index.as_ref())], 110)),
             format!(r#"{{"keys":[{}]}}"#, own.replace("<redacted>", "d"))
         );
     }

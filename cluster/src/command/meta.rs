@@ -308,6 +308,13 @@ pub enum MetaCommand {
         /// Group of what it will follow.
         group: GroupId,
     },
+    /// Takes a key away from one of the indices that it is for; it is deleted with the last one.
+    DeleteKeyOf {
+        /// The key string.
+        value: String,
+        /// The index.
+        index: IndexName,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -373,6 +380,7 @@ impl MetaCommand {
             MetaCommand::BeginSuggestions { .. } => row(42, level::RECOMMEND),
             MetaCommand::EndSuggestions { .. } => row(43, level::RECOMMEND),
             MetaCommand::BeginReplica { .. } => making(44, level::RESERVED_FOR),
+            MetaCommand::DeleteKeyOf { .. } => row(45, level::COPIED_KEYS),
         }
     }
 

@@ -293,6 +293,10 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "00 2b 0161 07 01 0102".into(),
         ),
         (meta(MetaCommand::BeginReplica { name: name(), group: GroupId(2) }), "00 2c 0161 02".into()),
+        (
+            meta(MetaCommand::DeleteKeyOf { value: "k".into(), index: name() }),
+            "00 2d 016b 0161".into(),
+        ),
         (index(IndexCommand::Compare), "01 0a".into()),
         (index(IndexCommand::Dictionaries { revision: 7 }), "01 0b 07".into()),
         (index(IndexCommand::Events { events: events() }), "01 0c 02 04 01 6e 01 69 01 75 01 0161 01 05 01 01 00 01 01 6f 01 03 01 02 01 be 01 01 04 01 31 02 01 0e 00 01 03 455552\
@@ -405,7 +409,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             {
                 "0b00"
             }
-            Command::Meta(MetaCommand::BeginReplica { .. }) => "0b00",
+            Command::Meta(MetaCommand::BeginReplica { .. } | MetaCommand::DeleteKeyOf { .. }) => "0b00",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

@@ -11,7 +11,7 @@ use crate::ids;
 use crate::meta::{KeyDigest, KeyMap};
 use crate::rate_limit::{LimitedCall, Quota};
 use quorate_model::limits::KEYS_MAX;
-use quorate_model::{ApiKey, Error, ErrorKind, IndexName, Result};
+use quorate_model::{ApiKey, Error, ErrorKind, IndexName, Result, level};
 use std::sync::Arc;
 use subtle::{Choice, ConstantTimeEq};
 
@@ -72,18 +72,23 @@ impl Service {
         self.key(value).ok_or_else(no_key)?;
         Ok(clock::rfc3339(accepted.time_ms))
     }
-    /// Deletes a key, of this index alone if one is named; a key that was deleted already is no error. Returns the time.
+    /// Deletes a key. With an index the key is for that one no longer, and deleted if it is for no other. A key that was deleted already
+    /// is no error. Returns the time.
     ///
     /// Errors: `NotFound`.
     pub async fn delete_key(&self, value: &str, index: Option<&IndexName>) -> Result<String> {
-        let is_of = |key: &ApiKey| index.is_none() || key.index.as_ref() == index;
+        let is_of = |key: &ApiKey| index.is_none_or(|index| key.is_of(index.as_str()));
         let context = self.open_context()?;
         let meta = context.meta();
         let is_deleted = meta.keys.deleted().get(value).is_some_and(|it| is_of(&it.key));
         if !self.key(value).is_some_and(|key| is_of(&key)) {
             return if is_deleted { Ok(clock::rfc3339(clock::unix_ms())) } else { Err(no_key()) };
         }
-        let delete = MetaCommand::DeleteKey { value: value.to_owned() };
+        let value = value.to_owned();
+        let delete = match index.filter(|_| meta.level() >= level::COPIED_KEYS) {
+            Some(index) => MetaCommand::DeleteKeyOf { value, index: index.clone() },
+            None => MetaCommand::DeleteKey { value },
+        };
         let accepted = self.propose_key(delete, Purpose::Remove).await?;
         Ok(clock::rfc3339(accepted.time_ms))
     }

@@ -4,6 +4,7 @@ mod body;
 
 use crate::error::{Error, Result, shortened};
 use crate::ids::IndexName;
+use crate::limits::KEY_COPIES_MAX;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -43,6 +44,9 @@ pub struct ApiKey {
     /// The index that it is for alone (C§13.1); such a key has no `indexes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexName>,
+    /// Copies of that index that it came to with the records (C§3.2): it is for them as well. At most [`KEY_COPIES_MAX`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub copied_to: Vec<IndexName>,
     /// Seconds after `created_at` at which the key ends; 0 = never.
     #[serde(default)]
     pub validity: u64,
@@ -78,6 +82,7 @@ impl ApiKey {
             created_at,
             acl,
             index: None,
+            copied_to: vec![],
             validity: 0,
             description: String::new(),
             indexes: vec![],
@@ -95,6 +100,30 @@ impl ApiKey {
     /// Whether the key counts at a time, Unix seconds.
     pub fn is_valid_at(&self, now_s: u64) -> bool {
         self.left_s(now_s) != Some(0)
+    }
+    /// The indices that it is for alone; none of a key for all, or for those that patterns name.
+    pub fn own_indices(&self) -> impl Iterator<Item = &IndexName> {
+        self.index.iter().chain(&self.copied_to)
+    }
+    /// Whether it is for this index alone, or for this one among its copies.
+    pub fn is_of(&self, index: &str) -> bool {
+        self.own_indices().any(|own| own.as_str() == index)
+    }
+    /// The key when it comes along to a copy of an index; `None` when it has come there before, or to too many.
+    pub fn copied_to(&self, copy: &IndexName) -> Option<ApiKey> {
+        let may_come = !self.is_of(copy.as_str()) && self.copied_to.len() < KEY_COPIES_MAX;
+        may_come.then(|| {
+            let mut key = self.clone();
+            key.copied_to.push(copy.clone());
+            key
+        })
+    }
+    /// The key when it is taken away from an index; `None` when there is no other that it is for.
+    pub fn taken_from(&self, index: &IndexName) -> Option<ApiKey> {
+        let mut left = self.own_indices().filter(|own| *own != index).cloned();
+        let first = left.next()?;
+        let copied_to = left.collect();
+        Some(ApiKey { index: Some(first), copied_to, ..self.clone() })
     }
 }
 
@@ -168,6 +197,32 @@ mod tests {
         }
         key.created_at = u64::MAX;
         assert!(key.is_valid_at(1));
+    }
+
+    #[test]
+    fn a_key_is_for_the_copies_that_it_came_to() {
+        let name = |text: &str| IndexName::new(text).unwrap();
+        let of = |key: &ApiKey| key.own_indices().map(|own| own.to_string()).collect::<Vec<_>>();
+        let all = ApiKey::new("k", 0, vec![]);
+        assert!(of(&all).is_empty() && !all.is_of("a") && all.taken_from(&name("a")).is_none());
+        let key = ApiKey { index: Some(name("a")), ..all };
+        let key = key.copied_to(&name("b")).unwrap().copied_to(&name("c")).unwrap();
+        assert!(
+            of(&key) == ["a", "b", "c"]
+                && ["a", "b", "c"].iter().all(|own| key.is_of(own))
+                && !key.is_of("d")
+        );
+        assert!(key.copied_to(&name("a")).is_none() && key.copied_to(&name("c")).is_none(), "it is there");
+        let key = key.taken_from(&name("a")).unwrap();
+        assert_eq!((of(&key), key.index.clone()), (vec!["b".into(), "c".into()], Some(name("b"))));
+        assert_eq!(key.taken_from(&name("d")).as_ref(), Some(&key));
+        let key = key.taken_from(&name("c")).unwrap();
+        assert!(of(&key) == ["b"] && key.taken_from(&name("b")).is_none(), "never one for all");
+        let mut key = key;
+        for number in 0..KEY_COPIES_MAX {
+            key = key.copied_to(&name(&format!("b{number}"))).unwrap();
+        }
+        assert!(key.copied_to(&name("more")).is_none());
     }
 
     #[test]

@@ -60,6 +60,8 @@ pub const OVERLAP_OF_ALL: u16 = 10;
 pub const BOUNDED_GROWTH: u16 = 11;
 /// From this level on, it is known for which name something is made ready as a replica.
 pub const RESERVED_FOR: u16 = 11;
+/// From this level on, copies of an index take its keys along.
+pub const COPIED_KEYS: u16 = 11;
 
 /// From this level on, tags of highlights may be longer than other texts.
 pub const LONG_TAGS: u16 = 6;
@@ -123,8 +125,10 @@ pub struct LaterWord {
 }
 
 /// Every later word of synonyms, rules and keys.
-pub const LATER_WORDS: &[LaterWord] =
-    &[LaterWord { bearer: Bearer::Key, path: "index", value: None, level: 5 }];
+pub const LATER_WORDS: &[LaterWord] = &[
+    LaterWord { bearer: Bearer::Key, path: "index", value: None, level: 5 },
+    LaterWord { bearer: Bearer::Key, path: "copiedTo", value: None, level: COPIED_KEYS },
+];
 
 /// Whether any setting or parameter began after the first level: if none did, none has to be looked for.
 fn any_row_is_later() -> bool {

@@ -120,6 +120,7 @@ fn of_keys() -> BTreeMap<String, Vec<String>> {
         created_at: 1,
         acl: Acl::ALL.to_vec(),
         index: Some(IndexName::new("i").unwrap()),
+        copied_to: vec![IndexName::new("j").unwrap()],
         validity: 1,
         description: "d".into(),
         indexes: vec!["i".into()],

@@ -1,0 +1,51 @@
+//! Where do the keys of an index go when it is copied (C§3.2)?
+
+use super::managed_keys::{INDEX, INVALID, check_time};
+use super::*;
+use serde_json::json;
+
+#[actix_web::test]
+async fn c3_2_a_copy_of_an_index_takes_its_keys_along() {
+    let node = Node::start().await;
+    node.write(Method::PUT, "/1/indexes/i/o", json!({"a": 1})).await;
+    node.write(Method::PUT, "/1/indexes/copy/o", json!({"a": 1})).await;
+    let key = node.index_key("i", json!({"acl": ["search"]})).await;
+    let theirs = node.index_key("copy", json!({"acl": ["search"]})).await;
+    let copy = |to: &str, scope: Value| json!({"operation": "copy", "destination": to, "scope": scope});
+    // not with parts alone
+    node.write(Method::POST, "/1/indexes/i/operation", copy("copy", json!(["settings"]))).await;
+    node.search(&key, "copy").await.refused(403, INDEX);
+    for to in ["copy", "copy", "again"] {
+        node.write(Method::POST, "/1/indexes/i/operation", copy(to, Value::Null)).await;
+    }
+    for index in ["i", "copy", "again"] {
+        node.search(&key, index).await.success();
+        let shown = node.get(&format!("/1/indexes/{index}/keys/{key}")).await;
+        assert_eq!(shown["index"], index);
+    }
+    node.search(&key, "other").await.refused(403, INDEX);
+    node.search(&theirs, "copy").await.success();
+    node.search(&theirs, "i").await.refused(403, INDEX);
+    assert_eq!(node.values("/1/indexes/copy/keys").await, [key.as_str(), theirs.as_str()]);
+    assert_eq!(node.values("/1/indexes/*/keys").await.len(), 4);
+    // one key: what it may do is changed through each of them
+    node.put(&format!("/1/indexes/copy/keys/{key}"), json!({"acl": ["browse"]})).await.success();
+    assert_eq!(node.get(&format!("/1/indexes/i/keys/{key}")).await["acl"], json!(["browse"]));
+    node.put(&format!("/1/indexes/copy/keys/{key}"), json!({"acl": ["search"]})).await.success();
+    // and it is taken away from one alone
+    check_time(&node.delete(&format!("/1/indexes/i/keys/{key}")).await.success(), "deletedAt");
+    node.search(&key, "i").await.refused(403, INDEX);
+    node.search(&key, "copy").await.success();
+    // a copy of a copy; what is moved leaves its keys with the name
+    node.write(Method::POST, "/1/indexes/again/operation", copy("last", Value::Null)).await;
+    node.write(Method::POST, "/1/indexes/last/operation", json!({"operation": "move", "destination": "i"}))
+        .await;
+    node.search(&key, "i").await.refused(403, INDEX);
+    for index in ["copy", "again", "last"] {
+        node.delete(&format!("/1/indexes/{index}/keys/{key}")).await.success();
+    }
+    node.search(&key, "again").await.refused(403, INVALID);
+    check_time(&node.delete(&format!("/1/indexes/last/keys/{key}")).await.success(), "deletedAt");
+    node.post(&format!("/1/keys/{key}/restore"), json!({})).await;
+    assert_eq!(node.values("/1/indexes/*/keys").await, [theirs.as_str(), key.as_str()]);
+}
