@@ -310,6 +310,39 @@ fn likeness_is_what_a_plain_computation_says() {
 }
 
 #[test]
+fn of_many_that_are_alike_the_best_that_may_be_shown_are() {
+    let settings =
+        json!({"searchableAttributes": ["name", "body"], "attributesForFaceting": ["tint", "year"]});
+    let records = random_records(9, 10_000);
+    let shard = shard(settings, &records, &[9_500, 500]);
+    let year = |id: usize| records[id]["year"].as_u64().unwrap();
+    for source in [0, 9_999] {
+        let plain = plain_likeness(&records, source);
+        assert!(plain.len() > 2_500, "{}: more than the best that are asked about first", plain.len());
+        // all of them, most, some, and hardly any: those whose ids are given
+        let few = |id: usize| id.is_multiple_of(1_000);
+        let ids = (0..10_000).filter(|id| few(*id)).map(|id| format!("objectID:{id}")).collect::<Vec<_>>();
+        let filters = ["".into(), "year > 0".into(), "year = 3".into(), ids.join(" OR ")];
+        let holds: [&dyn Fn(usize) -> bool; 4] = [&|_| true, &|id| year(id) > 0, &|id| year(id) == 3, &few];
+        for (filters, holds) in filters.into_iter().zip(holds) {
+            let params = params(json!({"filters": filters}));
+            let asked = Recommendation { params, ..of(RecommendModel::LookingSimilar, &source.to_string()) };
+            let results = ask(&shard, &asked);
+            let mut best: Vec<f64> =
+                plain.iter().filter(|(id, _)| holds(**id)).map(|(_, score)| *score).collect();
+            best.sort_by(|a, b| b.total_cmp(a));
+            assert_eq!(results.hits.len(), best.len().min(100), "{filters}");
+            for (raw, expected) in results.hits.iter().zip(best) {
+                let hit: Value = serde_json::from_slice(raw).unwrap();
+                let id: usize = hit["objectID"].as_str().unwrap().parse().unwrap();
+                assert!(holds(id), "{filters}: {id}");
+                assert!((plain[&id] - expected).abs() < 0.011, "{filters}: {} for {expected}", plain[&id]);
+            }
+        }
+    }
+}
+
+#[test]
 fn near_copies_come_first_and_what_is_gone_never() {
     let mut next = numbers(7);
     let mut records = random_records(7, 400);

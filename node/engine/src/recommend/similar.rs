@@ -12,7 +12,7 @@ use crate::bits;
 use crate::clock::Clock;
 use crate::index::position::AttributeNumbers;
 use crate::index::{FacetDocs, Segment, ShardView};
-use crate::ranking::top::{Entry, Top};
+use crate::ranking::top::{Entry, Ranked, Top};
 use crate::term_matches;
 use quorate_model::Settings;
 use quorate_model::recommend::SCORE_MAX;
@@ -38,6 +38,10 @@ const BLOCK: u32 = 1 << 16;
 const COUNTED_MAX: usize = 64;
 /// Documents that are added up in the time of ranking one.
 const ADDED_PER_UNIT: u32 = 16;
+/// Of how many times as many records as are wanted it is asked first whether they are allowed.
+const ASKED_OF: usize = 8;
+/// Sums that are compared at once.
+const LANES: usize = 16;
 /// The attribute that every record may carry for tag filters.
 const TAGS: &str = "_tags";
 
@@ -88,14 +92,24 @@ pub fn similar(
     let all = features.iter().fold(0.0, |sum, feature| sum + square(feature));
     let mut found: Vec<(u128, Entry)> = vec![];
     for (number, segment) in view.segments().iter().enumerate() {
-        let (mut top, mut least) = (Top::new(most), 0.0);
-        each_sum(segment, number, &features, clock, |doc, sum| {
-            if sum >= least && allowed(number, doc) {
-                top.push((u128::from(SCORE_MAX - hundredths(sum, all)), doc));
-                least = top.worst().map_or(0.0, |(key, _)| least_above(SCORE_MAX - key as u16, all));
-            }
-        });
-        let best = top.into_sorted();
+        let mut sums = |is_wanted: &dyn Fn(u32) -> bool, most: usize| {
+            let mut top = Top::new(most);
+            each_sum(segment, number, &features, clock, |doc, sum| {
+                if is_wanted(doc) {
+                    top.push((u128::from(SCORE_MAX - hundredths(sum, all)), doc));
+                }
+                top.worst().map_or(0.0, |(key, _)| least_above(SCORE_MAX - key as u16, all))
+            });
+            top.into_sorted()
+        };
+        let is_allowed = |doc: u32| allowed(number, doc);
+        // to ask about the best alone is cheaper than about each that is among the best so far
+        let best = sums(&|_| true, most * ASKED_OF);
+        let is_whole = best.len() < most * ASKED_OF;
+        let mut best: Vec<Ranked> = best.into_iter().filter(|(_, doc)| is_allowed(*doc)).take(most).collect();
+        if best.len() < most && !is_whole {
+            best = sums(&is_allowed, most);
+        }
         found.extend(best.into_iter().map(|(key, doc)| (key, Entry { segment: number, doc, key: 0 })));
     }
     let rank = |entry: &Entry| view.segments()[entry.segment].rank(entry.doc);
@@ -229,16 +243,18 @@ fn values<'a>(
     heaviest(features)
 }
 
-/// Adds up the squares of the features of each document that has a rare one.
+/// Adds up the squares of the features of each document that has a rare one. `visit` is told of sums that come to what it has
+/// returned last.
 fn each_sum(
     segment: &Segment,
     number: usize,
     features: &[Feature<'_>],
     clock: &mut Clock,
-    mut visit: impl FnMut(u32, f32),
+    mut visit: impl FnMut(u32, f32) -> f32,
 ) {
     let mut begun = vec![0; features.len()];
     let mut sums = vec![0f32; BLOCK.min(segment.doc_count()) as usize];
+    let mut least = f32::MIN_POSITIVE;
     for first in (0..segment.doc_count()).step_by(BLOCK as usize) {
         let end = first.saturating_add(BLOCK).min(segment.doc_count());
         let mut is_empty = true;
@@ -274,11 +290,19 @@ fn each_sum(
         if is_empty {
             continue;
         }
-        for (doc, sum) in (first..end).zip(&mut sums) {
-            if *sum > 0.0 {
-                visit(doc, std::mem::take(sum));
+        let sums = &mut sums[..(end - first) as usize];
+        for (first, chunk) in (first..end).step_by(LANES).zip(sums.chunks(LANES)) {
+            // hardly any chunk has one: all are compared without a branch
+            if !chunk.iter().fold(false, |any, sum| any | (*sum >= least)) {
+                continue;
+            }
+            for (doc, &sum) in (first..).zip(chunk) {
+                if sum >= least {
+                    least = visit(doc, sum).max(f32::MIN_POSITIVE);
+                }
             }
         }
+        sums.fill(0.0);
     }
 }
 
