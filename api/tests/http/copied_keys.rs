@@ -26,7 +26,11 @@ async fn c3_2_a_copy_of_an_index_takes_its_keys_along() {
     node.search(&key, "other").await.refused(403, INDEX);
     node.search(&theirs, "copy").await.success();
     node.search(&theirs, "i").await.refused(403, INDEX);
-    assert_eq!(node.values("/1/indexes/copy/keys").await, [key.as_str(), theirs.as_str()]);
+    let mut both = node.values("/1/indexes/copy/keys").await;
+    both.sort();
+    let mut expected = [key.clone(), theirs.clone()];
+    expected.sort();
+    assert_eq!(both, expected);
     assert_eq!(node.values("/1/indexes/*/keys").await.len(), 4);
     // one key: what it may do is changed through each of them
     node.put(&format!("/1/indexes/copy/keys/{key}"), json!({"acl": ["browse"]})).await.success();
@@ -47,5 +51,6 @@ async fn c3_2_a_copy_of_an_index_takes_its_keys_along() {
     node.search(&key, "again").await.refused(403, INVALID);
     check_time(&node.delete(&format!("/1/indexes/last/keys/{key}")).await.success(), "deletedAt");
     node.post(&format!("/1/keys/{key}/restore"), json!({})).await;
-    assert_eq!(node.values("/1/indexes/*/keys").await, [theirs.as_str(), key.as_str()]);
+    let left = node.values("/1/indexes/*/keys").await;
+    assert!(left.len() == 2 && left.contains(&theirs) && left.contains(&key), "{left:?}");
 }
