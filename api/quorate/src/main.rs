@@ -16,6 +16,7 @@ mod process;
 mod roots;
 mod search;
 mod serve;
+mod signals;
 mod sink;
 mod start_text;
 

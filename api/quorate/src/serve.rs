@@ -6,6 +6,7 @@ use crate::demo;
 use crate::logging::Log;
 use crate::options::option;
 use crate::process::{self, Allowed};
+use crate::signals::Signals;
 use crate::sink;
 use crate::start_text::{Program, Start, not_opened, render};
 use anyhow::{Context, Result, bail};
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 
 const DAY_S: u64 = 24 * 3_600;
 /// So many days are for ever.
@@ -361,40 +361,5 @@ impl Reloading<'_> {
             self.log.set(had)?;
         }
         Ok((values, given?))
-    }
-}
-
-/// The signals that stop a node, and the one that lets it read its configuration again.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    hangup: Signal,
-}
-
-impl Signals {
-    fn listen() -> Result<Signals> {
-        Ok(Signals {
-            terminate: signal(SignalKind::terminate()).context("cannot wait for SIGTERM")?,
-            interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
-            hangup: signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?,
-        })
-    }
-
-    /// Waits for one that stops the node.
-    async fn stop(&mut self) -> &'static str {
-        loop {
-            match self.next().await {
-                "SIGHUP" => tracing::info!("nothing is read again before the node has started"),
-                name => return name,
-            }
-        }
-    }
-
-    async fn next(&mut self) -> &'static str {
-        tokio::select! {
-            _ = self.terminate.recv() => "SIGTERM",
-            _ = self.interrupt.recv() => "SIGINT",
-            _ = self.hangup.recv() => "SIGHUP",
-        }
     }
 }
