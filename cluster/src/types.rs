@@ -42,6 +42,8 @@ pub enum IndexOperation {
     Copy {
         /// Any of `settings`, `synonyms`, `rules`; `None` = everything.
         scope: Option<Vec<String>>,
+        /// Whether the keys that are for the source alone come along with everything: who manages keys says so.
+        keys: bool,
     },
     /// Renames over the destination.
     Move,

@@ -24,7 +24,9 @@ impl<'a> Terminal<'a> {
             .replace("SERVE", &format!("sh -c 'echo $$ >{}; exec {serve}'", folder.join("pid").display()));
         // `script` gives the line a terminal of its own
         let mut script = Command::new("script");
+        // what `nohup` writes stays there
         script
+            .current_dir(folder)
             .args(["-qec", &line, "/dev/null"])
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -36,17 +38,17 @@ impl<'a> Terminal<'a> {
     fn listens(&self) -> bool {
         self.folder.join("data/address").exists()
     }
-    fn node(&self) -> String {
-        std::fs::read_to_string(self.folder.join("pid")).unwrap().trim().to_owned()
+    fn node(&self) -> Option<String> {
+        Some(std::fs::read_to_string(self.folder.join("pid")).ok()?.trim().to_owned())
     }
     fn close(&mut self) {
         self.program.kill().unwrap();
         self.program.wait().unwrap();
     }
     fn signal(&self, signal: &str) {
+        let Some(node) = self.node() else { return };
         // one that has ended is fine
-        let _ended =
-            Command::new("kill").args([signal, &self.node()]).stderr(Stdio::null()).status().unwrap();
+        let _ended = Command::new("kill").args([signal, node.as_str()]).stderr(Stdio::null()).status();
     }
 }
 impl Drop for Terminal<'_> {
@@ -72,7 +74,7 @@ fn a_node_ends_with_its_terminal() {
     let mut terminal = Terminal::open(folder.path(), "SERVE");
     // while the terminal is there, the configuration is read again
     terminal.signal("-HUP");
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(2_500));
     assert!(terminal.listens());
     terminal.close();
     wait("it has ended cleanly", || !terminal.listens());
@@ -84,7 +86,7 @@ fn a_node_that_was_told_to_stay_outlives_its_terminal() {
     let mut terminal = Terminal::open(folder.path(), "nohup SERVE");
     terminal.close();
     terminal.signal("-HUP");
-    std::thread::sleep(Duration::from_secs(1));
+    std::thread::sleep(Duration::from_millis(2_500));
     assert!(terminal.listens());
     terminal.signal("-TERM");
     wait("it has ended cleanly", || !terminal.listens());

@@ -3,6 +3,7 @@
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
+use crate::routes::Need;
 use quorate_cluster::{IndexInfo, IndexOperation};
 use quorate_model::error::shortened;
 use quorate_model::{Error, IndexName, Result};
@@ -65,7 +66,11 @@ struct OperationBody {
 /// `POST /1/indexes/{indexName}/operation`: copy or move.
 pub async fn operation(call: &Call<'_>) -> Result<Reply> {
     let source = call.index_name()?;
-    let (destination, operation) = parse::away(&call.body, parse_operation).await?;
+    let (destination, mut operation) = parse::away(&call.body, parse_operation).await?;
+    if let IndexOperation::Copy { keys, .. } = &mut operation {
+        // nobody else lets a key be good for more than it was
+        *keys = call.caller.check(Need::Admin).is_ok();
+    }
     call.caller.check_index(destination.as_str())?;
     call.note.about(&destination);
     if destination == source {
@@ -89,7 +94,7 @@ fn parse_operation(body: &[u8]) -> Result<(IndexName, IndexOperation)> {
                 let text = format!("Invalid scope \"{name}\", expected settings, synonyms or rules");
                 return Err(Error::invalid(text));
             }
-            IndexOperation::Copy { scope }
+            IndexOperation::Copy { scope, keys: false }
         }
         (Some("move"), None) => IndexOperation::Move,
         (Some("move"), Some(_)) => {
@@ -135,7 +140,7 @@ mod tests {
         let (name, operation) =
             parse_operation(br#"{"operation":"copy","destination":"b c","scope":["settings"]}"#).unwrap();
         assert_eq!(name.as_str(), "b c");
-        assert!(matches!(operation, IndexOperation::Copy { scope: Some(scope) } if scope == ["settings"]));
+        assert!(matches!(operation, IndexOperation::Copy { scope: Some(scope), .. } if scope == ["settings"]));
         assert!(parse_operation(br#"{"operation":"copy","destination":""}"#).is_err());
     }
 }

@@ -32,7 +32,7 @@ pub async fn update(call: &Call<'_>) -> Result<Reply> {
     let key = wanted(call, None).await?;
     if let Some(index) = call.service().key(value.as_ref()).and_then(|key| key.index.clone()) {
         return Err(Error::invalid(format!(
-            "The key is for the index {index} alone: change it at /1/indexes/{{indexName}}/keys/{{key}}"
+            "The key is for the index {index}: change it at /1/indexes/{{indexName}}/keys/{{key}}"
         )));
     }
     let at = call.service().update_key(value, key).await?;

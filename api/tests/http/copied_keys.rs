@@ -40,16 +40,24 @@ async fn c3_2_a_copy_of_an_index_takes_its_keys_along() {
     check_time(&node.delete(&format!("/1/indexes/i/keys/{key}")).await.success(), "deletedAt");
     node.search(&key, "i").await.refused(403, INDEX);
     node.search(&key, "copy").await.success();
-    // a copy of a copy; what is moved leaves its keys with the name
+    // who manages no keys lets none be good for more
+    let writer = node.key(json!({"acl": ["addObject"]})).await;
+    let body = copy("written", Value::Null).to_string();
+    node.call_with(&writer, Method::POST, "/1/indexes/copy/operation", &body).await.success();
+    node.search(&key, "written").await.refused(403, INDEX);
+    // a copy of a copy; what is moved leaves no key that came along with a copy
     node.write(Method::POST, "/1/indexes/again/operation", copy("last", Value::Null)).await;
-    node.write(Method::POST, "/1/indexes/last/operation", json!({"operation": "move", "destination": "i"}))
-        .await;
-    node.search(&key, "i").await.refused(403, INDEX);
-    for index in ["copy", "again", "last"] {
+    node.search(&key, "last").await.success();
+    let away = json!({"operation": "move", "destination": "i"});
+    node.write(Method::POST, "/1/indexes/last/operation", away).await;
+    for index in ["last", "i"] {
+        node.search(&key, index).await.refused(403, INDEX);
+    }
+    for index in ["copy", "again"] {
         node.delete(&format!("/1/indexes/{index}/keys/{key}")).await.success();
     }
     node.search(&key, "again").await.refused(403, INVALID);
-    check_time(&node.delete(&format!("/1/indexes/last/keys/{key}")).await.success(), "deletedAt");
+    check_time(&node.delete(&format!("/1/indexes/again/keys/{key}")).await.success(), "deletedAt");
     node.post(&format!("/1/keys/{key}/restore"), json!({})).await;
     let left = node.values("/1/indexes/*/keys").await;
     assert!(left.len() == 2 && left.contains(&theirs) && left.contains(&key), "{left:?}");

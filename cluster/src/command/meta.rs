@@ -315,6 +315,13 @@ pub enum MetaCommand {
         /// The index.
         index: IndexName,
     },
+    /// Lets the keys that are for an index alone be for a copy of it as well.
+    CopyKeys {
+        /// The index.
+        from: IndexName,
+        /// The copy.
+        to: IndexName,
+    },
 }
 
 /// What has to be known of a command beside what applying it does.
@@ -381,6 +388,7 @@ impl MetaCommand {
             MetaCommand::EndSuggestions { .. } => row(43, level::RECOMMEND),
             MetaCommand::BeginReplica { .. } => making(44, level::RESERVED_FOR),
             MetaCommand::DeleteKeyOf { .. } => row(45, level::COPIED_KEYS),
+            MetaCommand::CopyKeys { .. } => row(46, level::COPIED_KEYS),
         }
     }
 

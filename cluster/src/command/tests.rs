@@ -293,6 +293,7 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             "00 2b 0161 07 01 0102".into(),
         ),
         (meta(MetaCommand::BeginReplica { name: name(), group: GroupId(2) }), "00 2c 0161 02".into()),
+        (meta(MetaCommand::CopyKeys { from: name(), to: name() }), "00 2e 0161 0161".into()),
         (
             meta(MetaCommand::DeleteKeyOf { value: "k".into(), index: name() }),
             "00 2d 016b 0161".into(),
@@ -409,7 +410,11 @@ fn the_bytes_of_every_command_stay_what_they_are() {
             {
                 "0b00"
             }
-            Command::Meta(MetaCommand::BeginReplica { .. } | MetaCommand::DeleteKeyOf { .. }) => "0b00",
+            Command::Meta(
+                MetaCommand::BeginReplica { .. }
+                | MetaCommand::DeleteKeyOf { .. }
+                | MetaCommand::CopyKeys { .. },
+            ) => "0b00",
             command if is_of_users(command) => "0200",
             _ => "0100",
         };

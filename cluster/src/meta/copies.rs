@@ -117,9 +117,6 @@ impl MetaState {
             }
         }
         changes.extend(self.complete_partitions(at, name, &[]));
-        if let Some(source) = sources.first() {
-            changes.extend(self.copy_keys(source.name.partition().0, name));
-        }
         changes
     }
 }

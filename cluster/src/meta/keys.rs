@@ -108,6 +108,10 @@ impl Keys {
     pub fn get(&self, digest: KeyDigest) -> Option<&Arc<ApiKey>> {
         self.by_digest.get(&digest)
     }
+    /// The living keys that are for this index alone, or for it and others that are copies.
+    pub fn of(&self, index: &IndexName) -> impl Iterator<Item = &Arc<ApiKey>> {
+        self.living.values().filter(|key| key.is_of(index.as_str()))
+    }
     /// Whether a text is the value of one of them, living or deleted.
     pub fn knows(&self, value: &str) -> bool {
         self.get(value.into()).is_some() || self.deleted().contains_key(value)
@@ -235,8 +239,7 @@ impl MetaState {
         if self.level() < level::MANAGED_KEYS {
             return vec![];
         }
-        let of_index = self.keys.living.values().filter(|key| key.is_of(name.as_str()));
-        let values: Vec<String> = of_index.map(|key| key.value.clone()).collect();
+        let values: Vec<String> = self.keys.of(name).map(|key| key.value.clone()).collect();
         values.iter().flat_map(|value| self.delete_key_of(at, value, name)).collect()
     }
     /// A key leaves one of the indices that it is for alone; it is deleted with the last one.
@@ -248,14 +251,17 @@ impl MetaState {
             None => vec![],
         }
     }
-    /// The keys of an index come along to a copy of it (C§3.2), from [`level::COPIED_KEYS`] on.
-    pub(super) fn copy_keys(&mut self, from: &str, to: &IndexName) -> Vec<RowChange> {
-        if self.level() < level::COPIED_KEYS {
-            return vec![];
-        }
-        let of_source = self.keys.living.values().filter(|key| key.is_of(from));
-        let copied: Vec<ApiKey> = of_source.filter_map(|key| key.copied_to(to)).collect();
+    /// The keys of an index come along to a copy of it (C§3.2).
+    pub(super) fn copy_keys(&mut self, from: &IndexName, to: &IndexName) -> Vec<RowChange> {
+        let copied: Vec<ApiKey> = self.keys.of(from).filter_map(|key| key.copied_to(to)).collect();
         copied.into_iter().map(|key| self.keys.put(key)).collect()
+    }
+    /// What came along to a copy goes when the copy goes by another name: it would be good for whatever is made there next. What was
+    /// made for a name stays with it.
+    pub(super) fn leave_copied_keys(&mut self, at: At, name: &IndexName) -> Vec<RowChange> {
+        let copied = self.keys.of(name).filter(|key| key.copied_to.contains(name));
+        let values: Vec<String> = copied.map(|key| key.value.clone()).collect();
+        values.iter().flat_map(|value| self.delete_key_of(at, value, name)).collect()
     }
 }
 

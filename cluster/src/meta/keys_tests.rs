@@ -117,39 +117,39 @@ fn an_index_takes_its_keys_along() {
 }
 
 #[test]
-fn a_copy_takes_the_keys_of_its_source_along_from_its_level_on() {
+fn a_copy_takes_the_keys_of_its_source_along() {
+    let mut log = Keys::at_level(level::NEWEST);
     let name = |text: &str| IndexName::new(text).expect("a name");
-    for level in [level::COPIED_KEYS - 1, level::COPIED_KEYS] {
-        let mut log = Keys::at_level(level);
-        log.step(MetaCommand::CreateIndex { name: name("i"), group: quorate_model::GroupId(1) });
-        let life = log.log.state.catalogue.get(&name("i")).expect("made").incarnation;
-        log.create("of-i", |key| key.index = Some(name("i")));
-        log.create("of-j", |key| key.index = Some(name("j")));
-        log.create("of-all", |key| key.indexes = vec!["i".into()]);
-        log.step(MetaCommand::BeginCopies { groups: vec![quorate_model::GroupId(1)] });
-        let (&incarnation, _) = log.log.state.reserved.iter().next().expect("reserved");
-        let sources = vec![crate::command::Source { name: name("i"), incarnation: life }];
-        let copy = crate::command::Copied { name: name("j"), incarnation, group: quorate_model::GroupId(1) };
-        log.step(MetaCommand::PointCopy { name: name("j"), sources, copies: vec![copy] });
-        let of = |log: &Keys, value: &str| -> Vec<String> {
-            log.key(value).iter().flat_map(|key| key.own_indices()).map(ToString::to_string).collect()
-        };
-        let both = level >= level::COPIED_KEYS;
-        assert_eq!(of(&log, "of-i"), if both { vec!["i", "j"] } else { vec!["i"] }, "{level}");
-        assert!(of(&log, "of-j") == ["j"] && of(&log, "of-all").is_empty());
-        if both {
-            log.update("of-i", |_| {});
-            assert_eq!(of(&log, "of-i"), ["i", "j"], "a change leaves it where it is");
-            log.step(MetaCommand::DeleteKeyOf { value: "of-i".into(), index: name("k") });
-            log.step(MetaCommand::DeleteKeyOf { value: "of-all".into(), index: name("i") });
-            log.step(MetaCommand::DeleteIndex { name: name("i"), incarnation: life });
-            assert_eq!(of(&log, "of-i"), ["j"], "it outlives its first index");
-            log.step(MetaCommand::DeleteKeyOf { value: "of-i".into(), index: name("j") });
-            assert!(log.key("of-i").is_none() && log.key("of-all").is_some());
-            log.restore("of-i");
-            assert_eq!(of(&log, "of-i"), ["j"]);
-        }
+    let of = |log: &Keys, value: &str| -> Vec<String> {
+        log.key(value).iter().flat_map(|key| key.own_indices()).map(ToString::to_string).collect()
+    };
+    for index in ["i", "j", "tmp"] {
+        log.step(MetaCommand::CreateIndex { name: name(index), group: quorate_model::GroupId(1) });
     }
+    log.create("of-i", |key| key.index = Some(name("i")));
+    log.create("of-j", |key| key.index = Some(name("j")));
+    log.create("of-tmp", |key| key.index = Some(name("tmp")));
+    log.create("of-all", |key| key.indexes = vec!["i".into()]);
+    for to in ["j", "tmp", "j"] {
+        log.step(MetaCommand::CopyKeys { from: name("i"), to: name(to) });
+    }
+    assert!(
+        of(&log, "of-i") == ["i", "j", "tmp"] && of(&log, "of-j") == ["j"] && of(&log, "of-all").is_empty()
+    );
+    log.update("of-i", |_| {});
+    assert_eq!(of(&log, "of-i"), ["i", "j", "tmp"], "a change leaves it where it is");
+    log.step(MetaCommand::MoveIndex { from: name("tmp"), to: name("j"), replicas: vec![] });
+    assert_eq!(of(&log, "of-i"), ["i", "j"], "nobody's name any more");
+    assert_eq!(of(&log, "of-tmp"), ["tmp"], "it was made for the name");
+    log.step(MetaCommand::DeleteKeyOf { value: "of-i".into(), index: name("k") });
+    log.step(MetaCommand::DeleteKeyOf { value: "of-all".into(), index: name("i") });
+    let life = log.log.state.catalogue.get(&name("i")).expect("made").incarnation;
+    log.step(MetaCommand::DeleteIndex { name: name("i"), incarnation: life });
+    assert_eq!(of(&log, "of-i"), ["j"], "it outlives its first index");
+    log.step(MetaCommand::DeleteKeyOf { value: "of-i".into(), index: name("j") });
+    assert!(log.key("of-i").is_none() && log.key("of-all").is_some());
+    log.restore("of-i");
+    assert_eq!(of(&log, "of-i"), ["j"]);
 }
 
 #[test]

@@ -170,6 +170,7 @@ impl MetaState {
             MetaCommand::PutKey { key } => self.put_key(&key),
             MetaCommand::DeleteKey { value } => self.delete_key(at, &value),
             MetaCommand::DeleteKeyOf { value, index } => self.delete_key_of(at, &value, &index),
+            MetaCommand::CopyKeys { from, to } => self.copy_keys(&from, &to),
             MetaCommand::CreateKey { key } => self.create_key(at, &key),
             MetaCommand::UpdateKey { key } => self.update_key(at, &key),
             MetaCommand::RestoreKey { value } => self.restore_key(at, &value),

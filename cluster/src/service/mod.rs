@@ -190,10 +190,10 @@ impl Service {
                     partitions::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(moved)
                 }
-                IndexOperation::Copy { scope: None } => {
-                    operate::copy_index(&context, &source, &destination).await
+                IndexOperation::Copy { scope: None, keys } => {
+                    operate::copy_index(&context, (&source, &destination), keys).await
                 }
-                IndexOperation::Copy { scope: Some(scope) } => {
+                IndexOperation::Copy { scope: Some(scope), .. } => {
                     let copied = operate::copy_pieces(&context, &source, &destination, &scope).await?;
                     partitions::spread(&context, &destination, Reach::Index, write_deadline()).await?;
                     Ok(copied)

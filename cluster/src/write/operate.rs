@@ -18,7 +18,7 @@ use crate::write::replicas::{self, Prepared};
 use crate::write::tasks;
 use crate::write::{Reach, check_files, index_for_write};
 use futures_util::future::join_all;
-use quorate_model::{Error, IndexName, Result, Settings, TaskId};
+use quorate_model::{Error, IndexName, Result, Settings, TaskId, level};
 use quorate_node::ops::IndexCommand;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
@@ -143,11 +143,12 @@ fn check_copy(meta: &MetaState, destination: &IndexName) -> Result<()> {
     }
 }
 
-/// Makes `destination` a copy of `source` with all its parts; a missing source gives an empty index.
+/// Makes `destination` a copy of `source` with all its parts; a missing source gives an empty index. With `keys` those that are for the
+/// source alone are for the copy as well.
 pub async fn copy_index(
     context: &NodeContext,
-    source: &IndexName,
-    destination: &IndexName,
+    (source, destination): (&IndexName, &IndexName),
+    keys: bool,
 ) -> Result<Accepted> {
     let deadline = write_deadline();
     if source == destination {
@@ -165,8 +166,27 @@ pub async fn copy_index(
     context.janitor().wake();
     let accepted = accepted?;
     tasks::until_known(context, deadline).await?;
+    if keys {
+        copy_keys(context, source, destination, deadline).await?;
+    }
     metrics::accepted("copy");
     Ok(accepted)
+}
+
+/// Lets the keys of an index be for a copy of it as well (C§3.2). Before their level all stay where they are.
+async fn copy_keys(
+    context: &NodeContext,
+    source: &IndexName,
+    destination: &IndexName,
+    deadline: Instant,
+) -> Result<()> {
+    let meta = context.meta();
+    if meta.level() < level::COPIED_KEYS || meta.keys.of(source).next().is_none() {
+        return Ok(());
+    }
+    let command = MetaCommand::CopyKeys { from: source.clone(), to: destination.clone() };
+    context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+    Ok(())
 }
 
 /// How long a copy stays unnamed because its source is being rebuilt for other settings.

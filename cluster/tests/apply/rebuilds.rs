@@ -51,7 +51,7 @@ impl Node {
     }
     /// Does to `i` what happens meanwhile, and waits until that is published.
     async fn meanwhile(&self, what: Meanwhile) {
-        let copy = || IndexOperation::Copy { scope: None };
+        let copy = || IndexOperation::Copy { scope: None, keys: false };
         let write = async |op: RecordOp| drop(self.write_through("i", vec![CallerOp::Ready(op)]).await);
         match what {
             Meanwhile::Nothing => {}
@@ -105,7 +105,7 @@ async fn whatever_happens_during_a_rebuild_ends_as_if_it_had_come_later() {
         (Meanwhile::Link, "i:1499/1500 j:999/1500"),
         (Meanwhile::LinkAndUnlink, "i:1499/1500 j:999/1500"),
     ] {
-        node.operated("base", "i", IndexOperation::Copy { scope: None }).await;
+        node.operated("base", "i", IndexOperation::Copy { scope: None, keys: false }).await;
         node.write_through("single", vec![put("single", json!({"n": 1}))]).await;
         let changed = node.change("i", json!({"customRanking": ["desc(n)"]})).await;
         node.meanwhile(what).await;

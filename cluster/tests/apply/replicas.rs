@@ -144,7 +144,7 @@ async fn what_cannot_be_linked_is_refused_and_changes_nothing() {
         assert_eq!(written.expect_err("a replica").kind, ErrorKind::Forbidden);
         let deleted = node.service.delete_index(&name(index)).await.expect_err("linked");
         assert_eq!(deleted.message, "cannot delete a replica index; unlink it from its primary first");
-        for operation in [IndexOperation::Move, IndexOperation::Copy { scope: None }] {
+        for operation in [IndexOperation::Move, IndexOperation::Copy { scope: None, keys: false }] {
             let over = node.service.operate(&name("other"), &name(index), operation).await;
             assert_eq!(over.expect_err("a replica").kind, ErrorKind::Forbidden);
         }
@@ -268,7 +268,7 @@ async fn a_copy_of_a_replica_is_an_index_of_its_own() {
     node.set("p", json!({"replicas": ["up", "down", "virtual(v)"]})).await;
     node.set("v", json!({"customRanking": ["asc(m)"]})).await;
     for (source, copy) in [("down", "a"), ("v", "b"), ("p", "c")] {
-        let operation = IndexOperation::Copy { scope: None };
+        let operation = IndexOperation::Copy { scope: None, keys: false };
         let copied = node.service.operate(&name(source), &name(copy), operation).await.expect("a copy");
         node.published(copied.task_id).await;
     }
@@ -296,7 +296,7 @@ async fn a_copy_is_published_when_its_settings_are_in_force() {
     let Value::Object(changes) = json!({"customRanking": ["desc(n)"]}) else { panic!("no object") };
     node.service.set_settings(&name("p"), changes, false).await.expect("accepted");
     // the source is being rebuilt
-    let operation = IndexOperation::Copy { scope: None };
+    let operation = IndexOperation::Copy { scope: None, keys: false };
     let copied = node.service.operate(&name("p"), &name("c"), operation).await.expect("a copy");
     node.published(copied.task_id).await;
     assert_eq!(node.found("c").await.split(' ').next(), Some("2999"));

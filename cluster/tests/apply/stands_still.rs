@@ -167,7 +167,7 @@ async fn a_panic_in_a_shard_stops_its_group_alone() {
     let (group, victim, sibling, others) = chosen(&groups);
     // a copy makes its source durable, on the shard's thread, before it links the files
     let copies = ["first", "second"].map(|number| format!("copy-{number}"));
-    let copy = IndexOperation::Copy { scope: None };
+    let copy = IndexOperation::Copy { scope: None, keys: false };
     let before = folders(&folder.path().join("indices"));
     node.service.operate(&name(&victim), &name(&copies[0]), copy.clone()).await.expect("a copy");
     until("the copy", async || node.count(&copies[0]).await == Some(1)).await;

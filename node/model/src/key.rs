@@ -41,7 +41,7 @@ pub struct ApiKey {
     pub created_at: u64,
     /// Rights, in the order given.
     pub acl: Vec<Acl>,
-    /// The index that it is for alone (C§13.1); such a key has no `indexes`.
+    /// The index that it is for alone, but for copies of it (C§13.1); such a key has no `indexes`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<IndexName>,
     /// Copies of that index that it came to with the records (C§3.2): it is for them as well. At most [`KEY_COPIES_MAX`].

@@ -189,7 +189,7 @@ pub const KEY_BYTES_MAX: usize = 4 << 10;
 /// Bytes of the description of a key.
 pub const KEY_DESCRIPTION_BYTES_MAX: usize = 2 << 10;
 /// Copies of its index that a key for one index comes to (C§3.2).
-pub const KEY_COPIES_MAX: usize = 100;
+pub const KEY_COPIES_MAX: usize = 20;
 /// Entries of `indexes` and of `referers` of a key.
 pub const KEY_LIST_ENTRIES_MAX: usize = 1_000;
 /// Bytes of a referer pattern of a key.

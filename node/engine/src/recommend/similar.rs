@@ -92,7 +92,7 @@ pub fn similar(
     let all = features.iter().fold(0.0, |sum, feature| sum + square(feature));
     let mut found: Vec<(u128, Entry)> = vec![];
     for (number, segment) in view.segments().iter().enumerate() {
-        let mut sums = |is_wanted: &dyn Fn(u32) -> bool, most: usize| {
+        let best_of = |is_wanted: &dyn Fn(u32) -> bool, most: usize, clock: &mut Clock| {
             let mut top = Top::new(most);
             each_sum(segment, number, &features, clock, |doc, sum| {
                 if is_wanted(doc) {
@@ -104,11 +104,13 @@ pub fn similar(
         };
         let is_allowed = |doc: u32| allowed(number, doc);
         // to ask about the best alone is cheaper than about each that is among the best so far
-        let best = sums(&|_| true, most * ASKED_OF);
+        let best = best_of(&|_| true, most * ASKED_OF, clock);
         let is_whole = best.len() < most * ASKED_OF;
         let mut best: Vec<Ranked> = best.into_iter().filter(|(_, doc)| is_allowed(*doc)).take(most).collect();
-        if best.len() < most && !is_whole {
-            best = sums(&is_allowed, most);
+        if best.len() < most && !is_whole && !clock.rang() {
+            let of_all = best_of(&is_allowed, most, clock);
+            // where time ran out, what was found before is no worse
+            best = if clock.rang() && of_all.len() < best.len() { best } else { of_all };
         }
         found.extend(best.into_iter().map(|(key, doc)| (key, Entry { segment: number, doc, key: 0 })));
     }
