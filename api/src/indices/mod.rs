@@ -140,7 +140,9 @@ mod tests {
         let (name, operation) =
             parse_operation(br#"{"operation":"copy","destination":"b c","scope":["settings"]}"#).unwrap();
         assert_eq!(name.as_str(), "b c");
-        assert!(matches!(operation, IndexOperation::Copy { scope: Some(scope), .. } if scope == ["settings"]));
+        assert!(
+            matches!(operation, IndexOperation::Copy { scope: Some(scope), .. } if scope == ["settings"])
+        );
         assert!(parse_operation(br#"{"operation":"copy","destination":""}"#).is_err());
     }
 }

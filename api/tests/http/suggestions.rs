@@ -91,7 +91,7 @@ async fn c16_configurations_are_made_read_changed_and_deleted() {
     again.refused(422, "Configuration already exists for index: s");
     let shown = json!({"appID": APP, "indexName": "s", "sourceIndices": [{"indexName": "shop", "replicas": false,
         "analyticsTags": [], "facets": [], "minHits": 5, "generate": [], "external": []}],
-        "languages": [], "exclude": ["bad"], "enablePersonalization": false, "allowSpecialCharacters": false});
+        "languages": false, "exclude": ["bad"], "enablePersonalization": false, "allowSpecialCharacters": false});
     assert_eq!(node.get("/1/configs/s").await, shown);
     // what is shown is taken back
     let done = node.call(Method::PUT, "/1/configs/s", &shown.to_string()).await.success();

@@ -256,12 +256,10 @@ impl MetaState {
         let copied: Vec<ApiKey> = self.keys.of(from).filter_map(|key| key.copied_to(to)).collect();
         copied.into_iter().map(|key| self.keys.put(key)).collect()
     }
-    /// What came along to a copy goes when the copy goes by another name: it would be good for whatever is made there next. What was
-    /// made for a name stays with it.
-    pub(super) fn leave_copied_keys(&mut self, at: At, name: &IndexName) -> Vec<RowChange> {
-        let copied = self.keys.of(name).filter(|key| key.copied_to.contains(name));
-        let values: Vec<String> = copied.map(|key| key.value.clone()).collect();
-        values.iter().flat_map(|value| self.delete_key_of(at, value, name)).collect()
+    /// Keys that came along to a copy go by its new name. What was made for a name stays with it.
+    pub(super) fn move_copied_keys(&mut self, from: &IndexName, to: &IndexName) -> Vec<RowChange> {
+        let moved: Vec<ApiKey> = self.keys.of(from).filter_map(|key| key.moved(from, to)).collect();
+        moved.into_iter().map(|key| self.keys.put(key)).collect()
     }
 }
 

@@ -172,7 +172,7 @@ impl MetaState {
             changes.extend(self.withdraw(Subject::Replicas(old.incarnation)));
         }
         changes.extend(self.move_partitions(at, (from, to), &theirs, moved));
-        changes.extend(self.leave_copied_keys(at, from));
+        changes.extend(self.move_copied_keys(from, to));
         changes
     }
 

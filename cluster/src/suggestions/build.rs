@@ -78,6 +78,7 @@ pub async fn suggestions<S: Sources>(
 ) -> Result<Vec<Suggestion>> {
     let exclusions = Exclusions::new(&config.exclude).map_err(|what| Error::parameter("exclude", &what))?;
     let mut merged = Merged { room: CANDIDATES_MAX, ..Merged::default() };
+    let mut missing = 0;
     for source in &config.source_indices {
         log.add(Level::Info, 0, &format!("source index {}", source.index_name));
         match of_index(sources, config, source, &exclusions, &mut merged, log).await {
@@ -85,12 +86,19 @@ pub async fn suggestions<S: Sources>(
             Err(error) if matches!(error.kind, ErrorKind::Unavailable | ErrorKind::Internal) => {
                 return Err(error);
             }
-            Err(error) => log.add(Level::Error, 1, &format!("{}: {error}", source.index_name)),
+            Err(error) => {
+                missing += usize::from(error.kind == ErrorKind::NotFound);
+                log.add(Level::Error, 1, &format!("{}: {error}", source.index_name));
+            }
         }
+    }
+    // an index that is away for a moment empties nothing
+    if missing == config.source_indices.len() {
+        return Err(Error::not_found("none of the source indices exists: the suggestions stay as they are"));
     }
     let mut all: Vec<Suggestion> = merged.by_text.into_values().collect();
     all.sort_by_key(|it| std::cmp::Reverse(it.popularity));
-    if config.languages != PluralLanguages::All(false) && config.languages != PluralLanguages::default() {
+    if ![PluralLanguages::All(false), PluralLanguages::Listed(vec![])].contains(&config.languages) {
         all = without_plurals(all, config.clone(), dictionaries, log).await?;
     }
     log.add(Level::Info, 0, &format!("{} suggestions", all.len()));
@@ -243,11 +251,13 @@ async fn from_external<S: Sources>(
         Err(error) => return Err(error),
     };
     log.add(Level::Info, 1, &format!("{} records of the external index {index}", records.len()));
-    for record in records {
-        match record {
-            Ok((query, count)) => add(candidates, &query, count, log),
-            Err(why) => log.add(Level::Skip, 2, &format!("skipping a record of {index}: {why}")),
-        }
+    let (counted, wrong): (Vec<External>, Vec<External>) = records.into_iter().partition(External::is_ok);
+    // what is deeper belongs to the line before it
+    for why in wrong.into_iter().filter_map(External::err) {
+        log.add(Level::Skip, 2, &format!("skipping a record of {index}: {why}"));
+    }
+    for (query, count) in counted.into_iter().flatten() {
+        add(candidates, &query, count, log);
     }
     Ok(())
 }

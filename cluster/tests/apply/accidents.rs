@@ -15,7 +15,7 @@ async fn build(node: &Node) {
         node.write_through(index, ops).await;
     }
     node.set("a", json!({"searchableAttributes": ["from"]})).await;
-    let copy = IndexOperation::Copy { scope: None };
+    let copy = IndexOperation::Copy { scope: None, keys: false };
     node.service.operate(&name("a"), &name("copy"), copy).await.expect("a copy");
     node.service.operate(&name("b"), &name("moved"), IndexOperation::Move).await.expect("a move");
     node.service.delete_index(&name("gone")).await.expect("accepted");

@@ -11,11 +11,11 @@ impl Node {
         self.published(receipt.expect("an accepted operation").task_id).await;
     }
     async fn copy(&self, source: &str, destination: &str) {
-        self.operate(source, destination, IndexOperation::Copy { scope: None }).await;
+        self.operate(source, destination, IndexOperation::Copy { scope: None, keys: false }).await;
     }
     async fn copy_settings(&self, source: &str, destination: &str) {
         let scope = Some(vec!["settings".to_owned(), "rules".to_owned(), "synonyms".to_owned()]);
-        self.operate(source, destination, IndexOperation::Copy { scope }).await;
+        self.operate(source, destination, IndexOperation::Copy { scope, keys: false }).await;
     }
     async fn rename(&self, source: &str, destination: &str) {
         self.operate(source, destination, IndexOperation::Move).await;
@@ -68,7 +68,7 @@ async fn a_copy_overwrites_and_then_goes_its_own_way() {
     assert_eq!(node.list().await, "a:4 b:0 new:2 r:4");
     node.copy("a", "a").await;
     assert_eq!(node.list().await, "a:4 b:0 new:2 r:4");
-    let copy = IndexOperation::Copy { scope: None };
+    let copy = IndexOperation::Copy { scope: None, keys: false };
     let refused = node.service.operate(&name("b"), &name("a"), copy).await.expect_err("it has replicas");
     assert!(refused.kind == ErrorKind::Invalid && refused.message.contains("replicas"), "{refused}");
     node.close().await;
@@ -146,7 +146,7 @@ async fn a_name_too_many_is_refused_by_every_call_that_makes_an_index() {
     node.copy("a", "copy").await;
     let (service, full) = (node.service.clone(), "installation has 4 of at most 4");
     let object = |value: serde_json::Value| value.as_object().expect("an object").clone();
-    let to_copy = IndexOperation::Copy { scope: None };
+    let to_copy = IndexOperation::Copy { scope: None, keys: false };
     let synonym = json!({"objectID": "s", "type": "synonym", "synonyms": ["x", "y"]});
     let raw = RawResource { object_id: "s".into(), document: synonym.to_string().into_bytes() };
     let refused = [

@@ -276,7 +276,8 @@ async fn a_copy_of_a_replica_is_an_index_of_its_own() {
     assert_eq!(node.setting("b", "attributesForFaceting").await, Some(json!(["kind"])), "of its primary");
     assert_eq!(node.found("b").await, "3 2 1");
     let scope = Some(vec!["settings".to_owned()]);
-    let copied = node.service.operate(&name("v"), &name("d"), IndexOperation::Copy { scope }).await;
+    let copied =
+        node.service.operate(&name("v"), &name("d"), IndexOperation::Copy { scope, keys: false }).await;
     node.published(copied.expect("a copy").task_id).await;
     assert_eq!(node.setting("d", "attributesForFaceting").await, Some(json!(["kind"])));
     node.service.delete_index(&name("d")).await.expect("accepted");

@@ -92,7 +92,7 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
                 let late = put("late", json!({"n": 99, "text": "lamp"}));
                 let refused = service.write_records(&name("lamps"), vec![late]).await.unwrap_err();
                 assert!(refused.message.contains("lamps are gone on this node"), "{refused}");
-                let copy = quorate_cluster::IndexOperation::Copy { scope: None };
+                let copy = quorate_cluster::IndexOperation::Copy { scope: None, keys: false };
                 let refused = service.operate(&name("lamps"), &name("copied"), copy).await.unwrap_err();
                 assert_eq!(refused.kind, ErrorKind::Unavailable);
                 service.write_records(&name("chairs"), records()).await.unwrap();

@@ -98,7 +98,7 @@ async fn copy(installation: &Installation, round: usize, is_moving: &Cell<bool>)
     let mut copies = vec![];
     while is_moving.get() {
         let to = format!("copy{round}-{}", copies.len());
-        operate(installation, "whole", &to, IndexOperation::Copy { scope: None }).await;
+        operate(installation, "whole", &to, IndexOperation::Copy { scope: None, keys: false }).await;
         copies.push(to);
         tokio::time::sleep(Duration::from_millis(30)).await;
     }

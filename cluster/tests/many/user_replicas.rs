@@ -81,7 +81,7 @@ async fn c15_replicas_follow_in_every_cluster() {
         // nothing is copied over what follows or is followed, in any cluster
         put_for(&installation, 0, "roe", "other", vec![numbered("o", 9)]).await;
         for (destination, text) in [("down", "replica of shared;"), (INDEX, "cannot copy to shared:")] {
-            let copy = IndexOperation::Copy { scope: None };
+            let copy = IndexOperation::Copy { scope: None, keys: false };
             let refused = installation.node(1).operate(&name("other"), &name(destination), copy).await;
             let refused = refused.expect_err("linked");
             assert!(refused.message.contains(text) && !refused.message.contains('\u{1f}'), "{refused}");

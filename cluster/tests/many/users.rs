@@ -157,7 +157,7 @@ async fn indices_are_one(installation: &Installation) {
         let done = patiently("an operation", || node.operate(&from, &to, operation.clone())).await;
         installation.through(1, done).await;
     };
-    operate(INDEX, "copy", IndexOperation::Copy { scope: None }).await;
+    operate(INDEX, "copy", IndexOperation::Copy { scope: None, keys: false }).await;
     operate("copy", "moved", IndexOperation::Move).await;
     for (number, node) in installation.nodes().enumerate() {
         for (who, expected) in [("jane", vec![0, 1, 2, 99]), ("roe", vec![10, 11, 12, 99])] {

@@ -24,12 +24,19 @@ async fn every_node_takes_every_write() {
             source_with_partitions(&installation, number, &source).await;
             for at in 0..NODES {
                 counted(&installation, at, &source, at + 1).await;
-                operate(&installation, at, &source, &copy, IndexOperation::Copy { scope: None }).await;
+                operate(&installation, at, &source, &copy, IndexOperation::Copy { scope: None, keys: false })
+                    .await;
                 assert_copy(&installation, &copy, at + 1).await;
                 let scope = ["settings", "synonyms", "rules"].map(str::to_owned).to_vec();
                 let parts = format!("p{number}{at}");
-                operate(&installation, at, &source, &parts, IndexOperation::Copy { scope: Some(scope) })
-                    .await;
+                operate(
+                    &installation,
+                    at,
+                    &source,
+                    &parts,
+                    IndexOperation::Copy { scope: Some(scope), keys: false },
+                )
+                .await;
                 for reader in 0..NODES {
                     let settings = installation.settings(reader, &parts);
                     assert_eq!(settings.await.expect("an index").document["hitsPerPage"], json!(3));
@@ -66,7 +73,7 @@ async fn a_write_through_another_node_follows_the_operation_that_was_answered() 
                     3
                 }
                 1 => {
-                    let operation = IndexOperation::Copy { scope: None };
+                    let operation = IndexOperation::Copy { scope: None, keys: false };
                     installation.node(first).operate(&from, &to, operation).await.expect("copied");
                     3
                 }

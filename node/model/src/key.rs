@@ -103,7 +103,8 @@ impl ApiKey {
     }
     /// The indices that it is for alone; none of a key for all, or for those that patterns name.
     pub fn own_indices(&self) -> impl Iterator<Item = &IndexName> {
-        self.index.iter().chain(&self.copied_to)
+        let copies = self.copied_to.iter().filter(|copy| self.index.as_ref() != Some(*copy));
+        self.index.iter().chain(copies)
     }
     /// Whether it is for this index alone, or for this one among its copies.
     pub fn is_of(&self, index: &str) -> bool {
@@ -120,10 +121,24 @@ impl ApiKey {
     }
     /// The key when it is taken away from an index; `None` when there is no other that it is for.
     pub fn taken_from(&self, index: &IndexName) -> Option<ApiKey> {
-        let mut left = self.own_indices().filter(|own| *own != index).cloned();
-        let first = left.next()?;
-        let copied_to = left.collect();
-        Some(ApiKey { index: Some(first), copied_to, ..self.clone() })
+        let copied_to: Vec<IndexName> =
+            self.copied_to.iter().filter(|copy| *copy != index).cloned().collect();
+        let left = self.index.iter().filter(|own| *own != index).chain(&copied_to).next()?.clone();
+        Some(ApiKey { index: Some(left), copied_to, ..self.clone() })
+    }
+    /// The key when an index that it came to as a copy goes by another name; `None` when it did not come there so.
+    pub fn moved(&self, from: &IndexName, to: &IndexName) -> Option<ApiKey> {
+        if !self.copied_to.contains(from) {
+            return None;
+        }
+        let is_made_for_to = self.index.as_ref() == Some(to) && !self.copied_to.contains(to);
+        let mut copied_to: Vec<IndexName> =
+            self.copied_to.iter().filter(|copy| *copy != from && *copy != to).cloned().collect();
+        if !is_made_for_to {
+            copied_to.push(to.clone());
+        }
+        let index = if self.index.as_ref() == Some(from) { Some(to.clone()) } else { self.index.clone() };
+        Some(ApiKey { index, copied_to, ..self.clone() })
     }
 }
 
@@ -218,7 +233,23 @@ mod tests {
         assert_eq!(key.taken_from(&name("d")).as_ref(), Some(&key));
         let key = key.taken_from(&name("c")).unwrap();
         assert!(of(&key) == ["b"] && key.taken_from(&name("b")).is_none(), "never one for all");
-        let mut key = key;
+        // what it came along to is renamed for it, also as the last one that it is for; what it was made for is not
+        assert!(
+            of(&key.moved(&name("b"), &name("z")).unwrap()) == ["z"]
+                && key.moved(&name("y"), &name("z")).is_none()
+        );
+        let made = ApiKey { index: Some(name("a")), ..ApiKey::new("k", 0, vec![]) };
+        let copied = made.copied_to(&name("b")).unwrap().copied_to(&name("c")).unwrap();
+        assert!(
+            made.moved(&name("a"), &name("z")).is_none() && copied.moved(&name("a"), &name("z")).is_none()
+        );
+        assert_eq!(of(&copied.moved(&name("b"), &name("z")).unwrap()), ["a", "c", "z"]);
+        assert_eq!(of(&copied.moved(&name("b"), &name("c")).unwrap()), ["a", "c"]);
+        assert_eq!(
+            copied.moved(&name("b"), &name("a")).unwrap().moved(&name("c"), &name("a")).unwrap(),
+            made
+        );
+        let mut key = made;
         for number in 0..KEY_COPIES_MAX {
             key = key.copied_to(&name(&format!("b{number}"))).unwrap();
         }

@@ -78,7 +78,7 @@ pub enum PluralLanguages {
 }
 impl Default for PluralLanguages {
     fn default() -> Self {
-        PluralLanguages::Listed(vec![])
+        PluralLanguages::All(false)
     }
 }
 
@@ -209,7 +209,8 @@ fn combination(value: &Value) -> Result<Vec<String>> {
 fn languages(body: &Map<String, Value>) -> Result<PluralLanguages> {
     match body.get("languages") {
         Some(Value::Bool(all)) => Ok(PluralLanguages::All(*all)),
-        _ => {
+        None | Some(Value::Null) => Ok(PluralLanguages::default()),
+        Some(_) => {
             let expected = "boolean or list of language codes";
             let codes = list(body, "languages", expected)?.iter().map(|code| {
                 let code = code.as_str().filter(|code| crate::languages::number(code).is_some());

@@ -44,8 +44,14 @@ fn keys() -> Vec<Limit> {
             "403; the one deleted first cannot be restored: 404",
             &[
                 (FULL, "there_are_as_many_keys_as_there_may_be_and_all_are_listed"),
-                ("cluster/src/meta/keys.rs", "both_lists_are_bounded"),
+                ("cluster/src/meta/keys_tests.rs", "both_lists_are_bounded"),
             ],
+        ),
+        by(
+            "copies of its index that a key for one index comes to",
+            count(KEY_COPIES_MAX),
+            "a further copy goes without it",
+            &[("node/model/src/key.rs", "a_key_is_for_the_copies_that_it_came_to")],
         ),
         here(
             "description of a key",

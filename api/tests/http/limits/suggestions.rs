@@ -11,7 +11,7 @@ pub fn all() -> Vec<Limit> {
     };
     // as it is kept, with all defaults
     let empty = json!({"indexName": "limit_s", "sourceIndices": [{"indexName": "i", "replicas": false, "analyticsTags": [],
-        "facets": [], "minHits": 5, "generate": [], "external": []}], "languages": [], "exclude": [""],
+        "facets": [], "minHits": 5, "generate": [], "external": []}], "languages": false, "exclude": [""],
         "enablePersonalization": false, "allowSpecialCharacters": false});
     let room = SUGGESTION_CONFIG_BYTES_MAX - empty.to_string().len();
     // so many bytes more than one entry without a letter takes

@@ -133,8 +133,12 @@ pub fn add(words: &mut Words, dictionaries: &Arc<Dictionaries>, synonyms: &Synon
     if let [word] = words.wanted.as_mut_slice()
         && params.exact_on_single_word_query == ExactOnSingleWord::Word
     {
-        word.says_little =
-            dictionaries.is_stop_word(&word.text, Languages::of_query(&params.query_languages));
+        // a list of languages that is given for stop words counts before those of the query (C§12.3)
+        let languages = match &params.remove_stop_words {
+            listed @ ForLanguages::Listed(_) => languages(listed),
+            ForLanguages::None | ForLanguages::Query => Languages::of_query(&params.query_languages),
+        };
+        word.says_little = dictionaries.is_stop_word(&word.text, languages);
     }
     words.alternatives.extend(concats(&words.wanted));
     // without languages every second word would be a compound of some

@@ -28,7 +28,7 @@ fn c16_defaults_are_shown_and_what_is_shown_is_taken_back() {
     let mut shown: Value = serde_json::from_slice(&config.to_json()).unwrap();
     let expected = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop", "replicas": false,
         "analyticsTags": [], "facets": [], "minHits": 5, "generate": [], "external": []}],
-        "languages": [], "exclude": [], "enablePersonalization": false, "allowSpecialCharacters": false});
+        "languages": false, "exclude": [], "enablePersonalization": false, "allowSpecialCharacters": false});
     assert_eq!(shown, expected);
     shown["appID"] = json!("A");
     assert_eq!(read(shown, Some("s")).unwrap(), config);
