@@ -354,3 +354,30 @@ async fn where_records_are_placed_by_user_there_are_no_suggestions() {
     node.call(Method::PUT, "/1/configs/s", &config).await.refused(402, text);
     node.call(Method::GET, "/1/configs", "").await.refused(402, text);
 }
+
+#[actix_web::test]
+async fn suggestions_stay_while_no_source_index_is_there() {
+    let node = Node::start().await;
+    node.shop().await;
+    let config = json!({"indexName": "s", "sourceIndices": [{"indexName": "shop", "minHits": 1, "external": ["asked"]}]});
+    node.post("/1/configs", config.clone()).await;
+    let first = node.built("s").await;
+    let before = node.suggestions("s").await;
+    assert_eq!(before.len(), 2, "{before:?}");
+    node.write(Method::DELETE, "/1/indexes/shop", Value::Null).await;
+    node.build("s").await;
+    let failed = node.built("s").await;
+    assert_eq!(failed["lastSuccessfulBuiltAt"], first["lastSuccessfulBuiltAt"]);
+    assert_ne!(failed["lastBuiltAt"], first["lastBuiltAt"]);
+    assert_eq!(node.suggestions("s").await, before);
+    let errors = node.log_of("s").await.into_iter().filter(|line| line["level"] == "ERROR");
+    let errors: Vec<Value> = errors.map(|line| line["message"].clone()).collect();
+    let why = "none of the source indices exists: the suggestions stay as they are";
+    assert_eq!(errors, ["shop: Index shop does not exist", why]);
+    // it is there again with less in it
+    node.write(Method::PUT, "/1/indexes/shop/o", json!({"name": "lamp"})).await;
+    node.build("s").await;
+    node.built("s").await;
+    let after = node.suggestions("s").await;
+    assert!(!after.is_empty() && after.len() < before.len(), "{after:?} after {before:?}");
+}

@@ -69,7 +69,8 @@ pub trait Sources: Sync {
     ) -> impl Future<Output = Result<FoundRecords>> + Send;
 }
 
-/// All suggestions, the most popular first. Errors: what is no matter of a single source.
+/// All suggestions, the most popular first. Errors: what is no matter of a single source; `NotFound` when none of the source indices is
+/// there.
 pub async fn suggestions<S: Sources>(
     sources: &S,
     config: &Arc<SuggestionConfig>,
@@ -92,7 +93,6 @@ pub async fn suggestions<S: Sources>(
             }
         }
     }
-    // an index that is away for a moment empties nothing
     if missing == config.source_indices.len() {
         return Err(Error::not_found("none of the source indices exists: the suggestions stay as they are"));
     }

@@ -23,7 +23,7 @@ use crate::metrics;
 use indices::Indices;
 use log::{BuildLog, Level};
 use own_runtime::on_own_runtime;
-use quorate_model::{Error, ErrorKind, IndexName, Result, level};
+use quorate_model::{Error, ErrorKind, IndexName, Result, SuggestionConfig, level};
 use quorate_node::Payer;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -175,6 +175,11 @@ async fn overtaken(context: &NodeContext, index: &IndexName, begun: &Suggestions
     }
 }
 
+/// Whether the suggestions index is not there yet.
+fn is_to_be_made(context: &NodeContext, config: &SuggestionConfig) -> bool {
+    context.meta().catalogue.get(&config.index_name).is_none()
+}
+
 async fn carry_out(context: &NodeContext, row: &SuggestionsRow, log: &mut BuildLog) -> Result<()> {
     let config = &row.config;
     log.add(Level::Info, 0, &format!("building {}", config.index_name));
@@ -187,6 +192,10 @@ async fn carry_out(context: &NodeContext, row: &SuggestionsRow, log: &mut BuildL
     }
     let indices = Indices::new(context);
     let dictionaries = context.node().dictionaries().clone();
-    let suggestions = build::suggestions(&indices, config, dictionaries, log).await?;
+    let suggestions = match build::suggestions(&indices, config, dictionaries, log).await {
+        // an index that is away for a moment empties nothing; the first build makes an empty one
+        Err(error) if error.kind == ErrorKind::NotFound && is_to_be_made(context, config) => vec![],
+        suggestions => suggestions?,
+    };
     publish::replace(context, &config.index_name, suggestions, log).await
 }
