@@ -122,8 +122,11 @@ fn entry(kind: DictionaryKind, body: &Members<'_>) -> Result<DictionaryEntry> {
             is_enabled: is_enabled(body)?,
         },
         DictionaryKind::Plurals => {
-            body.required("words")?;
-            let words = words(body, "words")?;
+            // a string of words (§2.9), or the list that clients send
+            let words = match body.required("words")? {
+                Value::String(text) => split(&body.at("words"), text)?,
+                _ => words(body, "words")?,
+            };
             if words.is_empty() {
                 return Err(Error::parameter(&body.at("words"), "non-empty array of strings"));
             }
@@ -171,6 +174,15 @@ fn language(kind: DictionaryKind, path: &str, value: &Value) -> Result<&'static 
 fn words(body: &Members<'_>, name: &str) -> Result<Vec<String>> {
     let listed = body.list(name, DICTIONARY_WORDS_MAX)?.iter().enumerate();
     listed.map(|(number, value)| word(&format!("{}[{number}]", body.at(name)), value)).collect()
+}
+
+/// Words between commas.
+fn split(path: &str, text: &str) -> Result<Vec<String>> {
+    let words: Vec<&str> = text.split(',').map(str::trim).filter(|word| !word.is_empty()).collect();
+    if words.len() > DICTIONARY_WORDS_MAX {
+        return Err(Error::parameter(path, &format!("at most {DICTIONARY_WORDS_MAX} words")));
+    }
+    words.into_iter().map(|text| word(path, &Value::String(text.to_owned()))).collect()
 }
 
 /// A word without spaces inside it: a text of several words is never looked up.

@@ -34,6 +34,11 @@ fn each_dictionary_has_entries_of_its_own() {
         words(Plurals, json!({"objectID": "a", "language": "fr", "words": ["cheval", "chevaux"]})),
         DictionaryWords::Plurals { words: vec!["cheval".into(), "chevaux".into()] }
     );
+    let text = json!({"objectID": "a", "language": "fr", "words": "cheval, chevaux,"});
+    assert_eq!(
+        words(Plurals, text),
+        DictionaryWords::Plurals { words: vec!["cheval".into(), "chevaux".into()] }
+    );
     for parts in [vec!["kopf", "schmerz", "tablette"], vec![]] {
         let body =
             json!({"objectID": "a", "language": "de", "word": "kopfschmerztablette", "decomposition": parts});
@@ -178,6 +183,16 @@ fn c19_wrong_members_are_named() {
             Plurals,
             add(json!({"objectID": "a", "language": "en", "words": []})),
             wrong("body.words", "non-empty array of strings"),
+        ),
+        (
+            Plurals,
+            add(json!({"objectID": "a", "language": "en", "words": " , "})),
+            wrong("body.words", "non-empty array of strings"),
+        ),
+        (
+            Plurals,
+            add(json!({"objectID": "a", "language": "en", "words": vec!["a"; 101].join(",")})),
+            wrong("body.words", "at most 100 words"),
         ),
         (
             Plurals,
