@@ -78,7 +78,8 @@ pub enum PluralLanguages {
 }
 impl Default for PluralLanguages {
     fn default() -> Self {
-        PluralLanguages::All(false)
+        // what documents that do not name it have always meant, on every node
+        PluralLanguages::Listed(vec![])
     }
 }
 
@@ -209,7 +210,7 @@ fn combination(value: &Value) -> Result<Vec<String>> {
 fn languages(body: &Map<String, Value>) -> Result<PluralLanguages> {
     match body.get("languages") {
         Some(Value::Bool(all)) => Ok(PluralLanguages::All(*all)),
-        None | Some(Value::Null) => Ok(PluralLanguages::default()),
+        None | Some(Value::Null) => Ok(PluralLanguages::All(false)),
         Some(_) => {
             let expected = "boolean or list of language codes";
             let codes = list(body, "languages", expected)?.iter().map(|code| {

@@ -6,9 +6,11 @@
 //! and a [`Start::Rebuild`] with the reason.
 //!
 //! A write that the store refuses, on a full disk above all, does not stop the node: from then on changes are kept in
-//! memory over what the store has, dumps hold both, and the next start rebuilds.
+//! memory over what the store has, dumps hold both, and the next start rebuilds. Trees that are made or replaced from then on are in
+//! memory alone: the store takes nothing any more, whatever room there is.
 
 mod batch;
+mod failure;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -18,10 +20,10 @@ pub use batch::{Batch, Row};
 use crate::error::{Result, StoreError};
 use crate::files::{Files, folder_of};
 use crate::session::{self, Ended, Seal, Session, row_digest};
+use failure::Failure;
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 use stored::{CHUNK, ROW, SEAL_KEY, Stored, chunk_key, pieces, row_key};
@@ -63,23 +65,18 @@ struct Inner {
     folder: PathBuf,
     files: Arc<dyn Files>,
     db: sled::Db,
-    has_failed: Arc<AtomicBool>,
-    /// The trees in use and the session file that lists them.
-    open: Mutex<Open>,
-}
-
-#[derive(Debug)]
-struct Open {
-    session: Session,
-    trees: BTreeMap<String, Tree>,
+    failure: Arc<Failure>,
+    /// The trees in use.
+    trees: Mutex<BTreeMap<String, Tree>>,
 }
 
 /// The rows of one group. Cheap to clone; one writer at a time, readers see whole batches.
 #[derive(Clone, Debug)]
 pub struct Tree {
     name: Arc<str>,
+    /// Those of the store; of no use to a tree that is in memory alone.
     rows: sled::Tree,
-    has_failed: Arc<AtomicBool>,
+    failure: Arc<Failure>,
     state: Arc<RwLock<State>>,
 }
 
@@ -87,6 +84,8 @@ pub struct Tree {
 struct State {
     /// What the store holds.
     seal: Seal,
+    /// Whether the overlay is all that there is: the store had failed when the tree was made or replaced.
+    in_memory: bool,
     /// The log index of the newest batch.
     applied: u64,
     /// Changes that the store does not have yet, or cannot take any more; they win over its rows.
@@ -127,54 +126,65 @@ impl Kv {
         }
     }
 
-    /// The tree with this name, made if needed.
+    /// The tree with this name, made if needed; in memory alone when the store has failed.
     pub fn tree(&self, name: &str) -> Result<Tree> {
-        let mut open = self.inner.open();
-        if let Some(tree) = open.trees.get(name) {
+        let inner = &*self.inner;
+        let mut trees = inner.trees();
+        if let Some(tree) = trees.get(name) {
             return Ok(tree.clone());
         }
-        let rows = self.inner.db.open_tree(name).map_err(broken)?;
-        let tree = Tree::new(name, rows, &self.inner.has_failed);
-        tree.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
-        self.inner.db.flush().map_err(broken)?;
-        sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
-        open.session.trees.insert(name.to_string(), Seal::default());
-        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))?;
-        open.trees.insert(name.to_string(), tree.clone());
+        let made = match self.has_failed() {
+            true => None,
+            false => Some(inner.make(name)).filter(|made| match made {
+                Err(StoreError::Broken(error)) => {
+                    if inner.failure.happens(error) {
+                        never_drop(&inner.db);
+                    }
+                    false
+                }
+                Ok(_) | Err(_) => true,
+            }),
+        };
+        let tree = match made {
+            Some(made) => made?,
+            None => {
+                // without a dump the next start must find nothing of it
+                inner.failure.distrust()?;
+                let tree = Tree::new(name, (*inner.db).clone(), &inner.failure);
+                tree.write().in_memory = true;
+                tree
+            }
+        };
+        trees.insert(name.to_string(), tree.clone());
         Ok(tree)
     }
 
     /// Names of the trees, sorted.
     pub fn tree_names(&self) -> Vec<String> {
-        self.inner.open().trees.keys().cloned().collect()
+        self.inner.trees().keys().cloned().collect()
     }
 
     /// Writes everything out and marks the store as closed. Later use of its trees is an error of the caller: their
     /// changes would make the next start rebuild.
     pub fn close(self) -> Result<()> {
-        let mut open = self.inner.open();
-        open.trees.values().try_for_each(Tree::write_out)?;
+        let trees = self.inner.trees();
+        trees.values().try_for_each(Tree::write_out)?;
         if self.has_failed() {
-            drop(open);
             return self.distrust();
         }
         self.inner.db.flush().map_err(broken)?;
         sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
-        let seals = open.trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)).collect();
-        open.session = Session { ended: Ended::Clean, trees: seals };
-        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
+        self.inner.failure.closes(trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)))
     }
 
     /// Marks the store as not to be trusted: the next start rebuilds. For a caller that found a wrong row.
     pub fn distrust(&self) -> Result<()> {
-        let mut open = self.inner.open();
-        open.session.ended = Ended::Failed;
-        open.session.write(&*self.inner.files, &session::path(&self.inner.folder))
+        self.inner.failure.distrust()
     }
 
     /// Whether a write failed since the start: changes are in memory, and the next start rebuilds.
     pub fn has_failed(&self) -> bool {
-        self.inner.has_failed.load(Ordering::Acquire)
+        self.inner.failure.has_failed()
     }
 
     /// Bytes on disk.
@@ -184,14 +194,24 @@ impl Kv {
 }
 
 impl Inner {
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    fn trees(&self) -> MutexGuard<'_, BTreeMap<String, Tree>> {
+        self.trees.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    /// An empty tree in the store, durably. Errors: `Broken` when the store takes nothing any more.
+    fn make(&self, name: &str) -> Result<Tree> {
+        let rows = self.db.open_tree(name).map_err(broken)?;
+        let tree = Tree::new(name, rows, &self.failure);
+        tree.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
+        self.db.flush().map_err(broken)?;
+        sync_all(&self.folder.join("db"), &*self.files)?;
+        self.failure.has_tree(name)?;
+        Ok(tree)
     }
 }
 
 impl Tree {
-    fn new(name: &str, rows: sled::Tree, has_failed: &Arc<AtomicBool>) -> Tree {
-        Tree { name: name.into(), rows, has_failed: has_failed.clone(), state: Arc::default() }
+    fn new(name: &str, rows: sled::Tree, failure: &Arc<Failure>) -> Tree {
+        Tree { name: name.into(), rows, failure: failure.clone(), state: Arc::default() }
     }
 
     /// The value of a row.
@@ -199,6 +219,9 @@ impl Tree {
         let state = self.read();
         if let Some(changed) = state.overlay.get(key) {
             return Ok(changed.clone());
+        }
+        if state.in_memory {
+            return Ok(None);
         }
         match self.rows.get(row_key(key)).map_err(broken)? {
             Some(stored) => Ok(Some(self.value(key, &stored)?)),
@@ -226,7 +249,8 @@ impl Tree {
             Some(value) => row(key, value.clone()),
             None => Ok(()),
         };
-        for stored in self.rows.scan_prefix(row_key(prefix)) {
+        let stored = (!state.in_memory).then(|| self.rows.scan_prefix(row_key(prefix)));
+        for stored in stored.into_iter().flatten() {
             let (stored_key, stored) = stored.map_err(broken)?;
             let key = &stored_key[1..];
             while let Some((before, value)) = changed.next_if(|(other, _)| other.as_slice() < key) {
@@ -250,7 +274,7 @@ impl Tree {
     pub fn apply(&self, batch: &Batch) -> Result<()> {
         let mut state = self.write();
         state.keep(batch);
-        match self.has_failed.load(Ordering::Acquire) {
+        match self.failure.has_failed() {
             true if state.overlay_bytes > OVERLAY_BYTES_MAX => {
                 Err(StoreError::Broken("too much has changed since it failed; make room and restart".into()))
             }
@@ -265,7 +289,7 @@ impl Tree {
     /// Hands all changes to the store. Errors: as [`Tree::apply`].
     pub fn write_out(&self) -> Result<()> {
         let mut state = self.write();
-        match state.batches == 0 || self.has_failed.load(Ordering::Acquire) {
+        match state.batches == 0 || self.failure.has_failed() {
             true => Ok(()),
             false => self.write_kept(&mut state),
         }
@@ -306,12 +330,9 @@ impl Tree {
     }
 
     fn fail(&self, error: &dyn std::fmt::Display) {
-        if self.has_failed.swap(true, Ordering::AcqRel) {
-            return;
+        if self.failure.happens(error) {
+            never_drop(&self.rows);
         }
-        tracing::error!(%error, "the working metadata store failed; changes are kept in memory, the next start rebuilds it");
-        // A failed store may wait for ever when it is dropped, so this part of it never is.
-        std::mem::forget(self.rows.clone());
     }
 
     /// Replaces all rows: empties the tree, puts `rows` and, last, sets the log index. A process that dies in between
@@ -319,10 +340,17 @@ impl Tree {
     pub fn restore(&self, applied_index: u64, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<()> {
         {
             let mut state = self.write();
-            self.rows.insert(SEAL_KEY, &b""[..]).map_err(broken)?;
-            self.rows.clear().map_err(broken)?;
-            *state = State::default();
-            self.rows.insert(SEAL_KEY, crate::codec::encode(&state.seal)).map_err(broken)?;
+            if !self.failure.has_failed()
+                && let Err(error) = self.empty()
+            {
+                self.fail(&error);
+            }
+            let in_memory = self.failure.has_failed();
+            if in_memory {
+                // the store has rows that are none of it any more
+                self.failure.distrust()?;
+            }
+            *state = State { in_memory, ..State::default() };
         }
         let mut batch = Batch::new(0);
         let mut bytes = 0;
@@ -339,6 +367,14 @@ impl Tree {
         batch.set_applied_index(applied_index);
         self.apply(&batch)?;
         self.write_out()
+    }
+
+    /// Empties the tree in the store.
+    fn empty(&self) -> Result<()> {
+        self.rows.insert(SEAL_KEY, &b""[..]).map_err(broken)?;
+        self.rows.clear().map_err(broken)?;
+        self.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
+        Ok(())
     }
 
     /// The log index the rows reflect; 0 when nothing was applied.
@@ -398,6 +434,10 @@ impl Tree {
     }
 }
 
+/// A failed store may wait for ever when it is dropped, so this part of it never is.
+fn never_drop(rows: &sled::Tree) {
+    std::mem::forget(rows.clone());
+}
 fn broken(error: sled::Error) -> StoreError {
     StoreError::Broken(error.to_string())
 }
@@ -442,18 +482,15 @@ fn try_existing(folder: &Path, files: &Arc<dyn Files>, cache_bytes: u64) -> Resu
     // From here on its files change: a clean end must not be on disk any more.
     session.ended = Ended::Open { boot_id: session::boot_id_now() };
     session.write(&**files, &path).map_err(|e| e.to_string())?;
-    let (db, trees, has_failed) = open_guarded(db, cache_bytes, session.trees.clone(), was_clean)?;
-    let inner = Inner {
-        folder: folder.to_path_buf(),
-        files: files.clone(),
-        db,
-        has_failed,
-        open: Mutex::new(Open { session, trees }),
-    };
+    let known = session.trees.clone();
+    let failure = Failure::new(folder, files.clone(), session);
+    let (db, trees) = open_guarded(db, cache_bytes, known, was_clean, failure.clone())?;
+    let inner =
+        Inner { folder: folder.to_path_buf(), files: files.clone(), db, failure, trees: Mutex::new(trees) };
     Ok(Kv { inner: Arc::new(inner) })
 }
 
-type Verified = (sled::Db, BTreeMap<String, Tree>, Arc<AtomicBool>);
+type Verified = (sled::Db, BTreeMap<String, Tree>);
 
 /// Damaged files make the engine panic or wait for ever in places, so it opens them on a thread of its own, with a deadline.
 fn open_guarded(
@@ -461,10 +498,12 @@ fn open_guarded(
     cache_bytes: u64,
     known: BTreeMap<String, Seal>,
     was_clean: bool,
+    failure: Arc<Failure>,
 ) -> Result<Verified, String> {
     let (done, wait) = std::sync::mpsc::sync_channel(1);
     let work = move || {
-        let result = catch_unwind(AssertUnwindSafe(|| verify_all(db, cache_bytes, &known, was_clean)));
+        let result =
+            catch_unwind(AssertUnwindSafe(|| verify_all(db, cache_bytes, &known, was_clean, &failure)));
         let result = match result {
             Ok(result) => result.map_err(|e| e.to_string()),
             Err(_) => Err("its files do not fit together".into()),
@@ -482,17 +521,17 @@ fn verify_all(
     cache_bytes: u64,
     known: &BTreeMap<String, Seal>,
     was_clean: bool,
+    failure: &Arc<Failure>,
 ) -> Result<Verified> {
     let db = open_db(db, cache_bytes)?;
     let names = db.tree_names();
-    let has_failed = Arc::default();
     let mut trees = BTreeMap::new();
     for (name, sealed) in known {
         if !names.iter().any(|n| n == name.as_bytes()) {
             return Err(StoreError::damaged(format!("tree {name}"), "it is missing"));
         }
         let rows = db.open_tree(name).map_err(broken)?;
-        let tree = Tree::new(name, rows, &has_failed);
+        let tree = Tree::new(name, rows, failure);
         let seal = tree.verify()?;
         if was_clean && seal != *sealed {
             return Err(StoreError::damaged(format!("tree {name}"), "it is not as it was closed"));
@@ -500,7 +539,7 @@ fn verify_all(
         *tree.write() = State { seal, applied: seal.applied, ..State::default() };
         trees.insert(name.clone(), tree);
     }
-    Ok((db, trees, has_failed))
+    Ok((db, trees))
 }
 
 fn create(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<Kv> {
@@ -511,8 +550,8 @@ fn create(folder: &Path, files: Arc<dyn Files>, cache_bytes: u64) -> Result<Kv> 
     files.sync_dir(folder_of(folder)).map_err(|e| StoreError::io("sync", folder_of(folder), e))?;
     let session = Session { ended: Ended::Open { boot_id: session::boot_id_now() }, trees: BTreeMap::new() };
     session.write(&*files, &session::path(folder))?;
-    let open = Mutex::new(Open { session, trees: BTreeMap::new() });
-    let inner = Inner { folder: folder.to_path_buf(), files, db, has_failed: Arc::default(), open };
+    let failure = Failure::new(folder, files.clone(), session);
+    let inner = Inner { folder: folder.to_path_buf(), files, db, failure, trees: Mutex::default() };
     Ok(Kv { inner: Arc::new(inner) })
 }
 

@@ -59,3 +59,37 @@ fn a_failed_store_goes_on_in_memory_and_is_rebuilt() {
     assert_eq!(tree.scan(b"").unwrap().into_iter().collect::<Model>(), model);
     assert_eq!(tree.applied(), 4);
 }
+
+/// What is made or replaced after the failure is in memory, and the next start asks for all of it again.
+#[test]
+fn a_failed_store_takes_new_trees_and_snapshots_in_memory() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = dir.path().join("state");
+    let (kv, _) = Kv::open(&state, RealFiles::shared(), 4 << 20).unwrap();
+    let (old, left) = (kv.tree("group-1").unwrap(), kv.tree("group-2").unwrap());
+    let mut model = Model::new();
+    change(&old, &mut model, 1, &[("a", Some(3)), ("b1", Some(40_000)), ("c", Some(1))]);
+    change(&left, &mut Model::new(), 1, &[("b", Some(3))]);
+    old.write_out().unwrap();
+    left.write_out().unwrap();
+    old.fail(&"a test");
+    // a new group
+    let mut rows = Model::new();
+    let made = kv.tree("group-3").unwrap();
+    assert!(made.applied() == 0 && made.scan(b"").unwrap().is_empty());
+    change(&made, &mut rows, 5, &[("b", Some(7)), ("d", Some(20_000))]);
+    assert_eq!(kv.tree("group-3").unwrap().applied(), 5, "the same tree");
+    // one that continues from a snapshot, and one that has left
+    let snapshot: Model = [(b"b2".to_vec(), vec![1; 10]), (b"c".to_vec(), vec![2; 30_000])].into();
+    let mut rows_of_snapshot = snapshot.clone().into_iter().map(Ok);
+    old.restore(9, &mut rows_of_snapshot).unwrap();
+    assert_eq!((old.applied(), old.get(b"a").unwrap()), (9, None));
+    let mut model = snapshot;
+    change(&old, &mut model, 10, &[("b2", None), ("a", Some(2)), ("b1", Some(1))]);
+    left.restore(0, &mut std::iter::empty()).unwrap();
+    assert!(left.applied() == 0 && left.scan(b"").unwrap().is_empty());
+    // a process that dies now has said so
+    let session = Session::read(&session::path(&state)).unwrap().unwrap();
+    assert_eq!(session.ended, Ended::Failed);
+    kv.close().unwrap();
+}

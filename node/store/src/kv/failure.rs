@@ -1,0 +1,66 @@
+//! What is known of a store that a write failed in, and how the next start hears of it?
+
+use crate::error::Result;
+use crate::files::Files;
+use crate::session::{self, Ended, Seal, Session};
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Whether a store has failed, and the session file that says at the next start whether it is to be trusted.
+#[derive(Debug)]
+pub(super) struct Failure {
+    has_failed: AtomicBool,
+    files: Arc<dyn Files>,
+    path: PathBuf,
+    session: Mutex<Session>,
+}
+
+impl Failure {
+    /// Of the store in a folder, which has not failed, and what is in its session file.
+    pub fn new(folder: &Path, files: Arc<dyn Files>, session: Session) -> Arc<Failure> {
+        let (has_failed, path) = (AtomicBool::new(false), session::path(folder));
+        Arc::new(Failure { has_failed, files, path, session: Mutex::new(session) })
+    }
+    /// Whether it has.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Acquire)
+    }
+    /// It fails now; whether it had not before.
+    pub fn happens(&self, error: &dyn Display) -> bool {
+        let is_first = !self.has_failed.swap(true, Ordering::AcqRel);
+        if is_first {
+            tracing::error!(%error, "the working metadata store failed; changes are kept in memory, the next start rebuilds it");
+        }
+        is_first
+    }
+    /// Lets the next start rebuild the store, durably.
+    pub fn distrust(&self) -> Result<()> {
+        self.replace(|session| session.ended = Ended::Failed)
+    }
+    /// One more tree is in the store, durably.
+    pub fn has_tree(&self, name: &str) -> Result<()> {
+        self.replace(|session| {
+            session.trees.insert(name.to_owned(), Seal::default());
+        })
+    }
+    /// The store is closed, and its trees hold this.
+    pub fn closes(&self, trees: impl Iterator<Item = (String, Seal)>) -> Result<()> {
+        self.replace(|session| *session = Session { ended: Ended::Clean, trees: trees.collect() })
+    }
+
+    fn replace(&self, change: impl FnOnce(&mut Session)) -> Result<()> {
+        let mut session = self.session();
+        let mut next = session.clone();
+        change(&mut next);
+        if next != *session {
+            next.write(&*self.files, &self.path)?;
+            *session = next;
+        }
+        Ok(())
+    }
+    fn session(&self) -> MutexGuard<'_, Session> {
+        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
