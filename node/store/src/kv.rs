@@ -99,8 +99,14 @@ impl State {
     fn keep(&mut self, batch: &Batch) {
         let bytes = |key: &[u8], value: &Option<Vec<u8>>| key.len() + value.as_ref().map_or(0, Vec::len);
         for (key, value) in &batch.changes {
-            self.overlay_bytes += bytes(key, value);
-            if let Some(before) = self.overlay.insert(key.clone(), value.clone()) {
+            // where nothing is beneath there is nothing to hide
+            let before = if self.in_memory && value.is_none() {
+                self.overlay.remove(key)
+            } else {
+                self.overlay_bytes += bytes(key, value);
+                self.overlay.insert(key.clone(), value.clone())
+            };
+            if let Some(before) = before {
                 self.overlay_bytes -= bytes(key, &before);
             }
         }
@@ -174,7 +180,8 @@ impl Kv {
         }
         self.inner.db.flush().map_err(broken)?;
         sync_all(&self.inner.folder.join("db"), &*self.inner.files)?;
-        self.inner.failure.closes(trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)))
+        let seals = trees.iter().map(|(name, tree)| (name.clone(), tree.read().seal)).collect();
+        self.inner.failure.closes(seals)
     }
 
     /// Marks the store as not to be trusted: the next start rebuilds. For a caller that found a wrong row.
@@ -346,12 +353,23 @@ impl Tree {
                 self.fail(&error);
             }
             let in_memory = self.failure.has_failed();
+            // rows that the store still has are none of it any more
+            *state = State { in_memory, ..State::default() };
             if in_memory {
-                // the store has rows that are none of it any more
                 self.failure.distrust()?;
             }
-            *state = State { in_memory, ..State::default() };
         }
+        let put = self.put_all(applied_index, rows);
+        if put.is_err() {
+            // in memory half of it would be in nobody's way but memory's
+            let mut state = self.write();
+            if state.in_memory {
+                *state = State { in_memory: true, ..State::default() };
+            }
+        }
+        put
+    }
+    fn put_all(&self, applied_index: u64, rows: &mut dyn Iterator<Item = Result<Row>>) -> Result<()> {
         let mut batch = Batch::new(0);
         let mut bytes = 0;
         for row in rows {

@@ -3,6 +3,7 @@
 use crate::error::Result;
 use crate::files::Files;
 use crate::session::{self, Ended, Seal, Session};
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -32,6 +33,10 @@ impl Failure {
         let is_first = !self.has_failed.swap(true, Ordering::AcqRel);
         if is_first {
             tracing::error!(%error, "the working metadata store failed; changes are kept in memory, the next start rebuilds it");
+            // on a full disk that may fail as well: whoever makes or replaces a tree tries again, and does not go on without
+            if let Err(error) = self.distrust() {
+                tracing::warn!(%error, "the metadata store cannot be marked for that yet");
+            }
         }
         is_first
     }
@@ -45,9 +50,13 @@ impl Failure {
             session.trees.insert(name.to_owned(), Seal::default());
         })
     }
-    /// The store is closed, and its trees hold this.
-    pub fn closes(&self, trees: impl Iterator<Item = (String, Seal)>) -> Result<()> {
-        self.replace(|session| *session = Session { ended: Ended::Clean, trees: trees.collect() })
+    /// The store is closed, and its trees hold this. One that is not to be trusted stays so.
+    pub fn closes(&self, trees: BTreeMap<String, Seal>) -> Result<()> {
+        self.replace(|session| {
+            if session.ended != Ended::Failed {
+                *session = Session { ended: Ended::Clean, trees };
+            }
+        })
     }
 
     fn replace(&self, change: impl FnOnce(&mut Session)) -> Result<()> {

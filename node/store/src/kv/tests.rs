@@ -88,6 +88,17 @@ fn a_failed_store_takes_new_trees_and_snapshots_in_memory() {
     change(&old, &mut model, 10, &[("b2", None), ("a", Some(2)), ("b1", Some(1))]);
     left.restore(0, &mut std::iter::empty()).unwrap();
     assert!(left.applied() == 0 && left.scan(b"").unwrap().is_empty());
+    // what is gone takes no memory, and half of a snapshot neither
+    for number in 0..100 {
+        let key = format!("k{number}");
+        change(&made, &mut rows, 6 + 2 * number, &[(&key, Some(1_000))]);
+        change(&made, &mut rows, 7 + 2 * number, &[(&key, None)]);
+    }
+    assert!(made.read().overlay.len() == rows.len() && made.read().overlay_bytes < 30_000);
+    let mut broken_off =
+        [Ok((b"x".to_vec(), vec![0; 2 << 20])), Err(StoreError::Broken("a test".into()))].into_iter();
+    made.restore(300, &mut broken_off).unwrap_err();
+    assert!(made.applied() == 0 && made.read().overlay.is_empty() && made.read().overlay_bytes == 0);
     // a process that dies now has said so
     let session = Session::read(&session::path(&state)).unwrap().unwrap();
     assert_eq!(session.ended, Ended::Failed);
