@@ -23,7 +23,9 @@ impl<'a> Terminal<'a> {
         let line = line
             .replace("SERVE", &format!("sh -c 'echo $$ >{}; exec {serve}'", folder.join("pid").display()));
         // `script` gives the line a terminal of its own
-        let mut script = Command::new("script");
+        // whoever runs the tests may have been told to stay
+        let mut script = Command::new("env");
+        script.args(["--default-signal=HUP", "script"]);
         // what `nohup` writes stays there
         script
             .current_dir(folder)
