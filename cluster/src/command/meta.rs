@@ -5,7 +5,7 @@
 
 use super::{Copied, Joining, Looked, Moved, NodeState, Source, Subject, UserStep, WantedReplica};
 use quorate_model::dictionary::StandardChange;
-use quorate_model::level::{self, Needs};
+use quorate_model::level;
 use quorate_model::{AllowedSource, DictionaryKind, DictionaryOp, GroupId, IndexName, NodeId, UserId};
 use quorate_node::ops::Incarnation;
 use serde::{Deserialize, Serialize};
@@ -389,19 +389,6 @@ impl MetaCommand {
             MetaCommand::BeginReplica { .. } => making(44, level::RESERVED_FOR),
             MetaCommand::DeleteKeyOf { .. } => row(45, level::COPIED_KEYS),
             MetaCommand::CopyKeys { .. } => row(46, level::COPIED_KEYS),
-        }
-    }
-
-    /// The lowest level of programs that know the command and all that it holds, and what needs that.
-    pub(super) fn needs(&self) -> Needs {
-        match self {
-            MetaCommand::PutKey { key } | MetaCommand::CreateKey { key } | MetaCommand::UpdateKey { key } => {
-                Needs::level(self.row().level).or(level::of_key(key))
-            }
-            MetaCommand::Announced { subject: Subject::Dictionaries(_), .. } => {
-                Needs::level(level::DICTIONARIES_ACT)
-            }
-            command => Needs::level(command.row().level),
         }
     }
 }

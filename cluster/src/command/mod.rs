@@ -3,6 +3,7 @@
 mod entry_chunks;
 mod meta;
 mod meta_chunks;
+mod meta_level;
 mod rows;
 
 pub use entry_chunks::join;

@@ -69,8 +69,7 @@ pub trait Sources: Sync {
     ) -> impl Future<Output = Result<FoundRecords>> + Send;
 }
 
-/// All suggestions, the most popular first. Errors: what is no matter of a single source; `NotFound` when none of the source indices is
-/// there.
+/// All suggestions, the most popular first. Errors: what is no matter of a single source; `NotFound`, no source index is there.
 pub async fn suggestions<S: Sources>(
     sources: &S,
     config: &Arc<SuggestionConfig>,
@@ -194,11 +193,8 @@ async fn of_index<S: Sources>(
     }
     for external in &source.external {
         if !merged.external.insert((index.clone(), external.clone())) {
-            log.add(
-                Level::Skip,
-                1,
-                &format!("the external index {external} is counted already: it counts once"),
-            );
+            let told = format!("the external index {external} is counted already: it counts once");
+            log.add(Level::Skip, 1, &told);
             continue;
         }
         from_external(sources, external, &mut candidates, log).await?;
@@ -371,8 +367,7 @@ async fn folded(judged: Vec<Judged>, min_hits: u32) -> Result<(Vec<Judged>, Fold
     let flag = Arc::new(AtomicBool::new(false));
     let _given_up = GivenUp(flag.clone());
     let work = tokio::task::spawn_blocking(move || {
-        let folded = fold(&judged, min_hits, || flag.load(Ordering::Relaxed));
-        folded.map(|folded| (judged, folded))
+        fold(&judged, min_hits, || flag.load(Ordering::Relaxed)).map(|folded| (judged, folded))
     });
     work.await.ok().flatten().ok_or_else(|| Error::internal("putting queries together broke off"))
 }

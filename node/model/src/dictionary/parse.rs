@@ -122,7 +122,7 @@ fn entry(kind: DictionaryKind, body: &Members<'_>) -> Result<DictionaryEntry> {
             is_enabled: is_enabled(body)?,
         },
         DictionaryKind::Plurals => {
-            // a string of words (§2.9), or the list that clients send
+            // a text of words between commas, or the list that clients send
             let words = match body.required("words")? {
                 Value::String(text) => split(&body.at("words"), text)?,
                 _ => words(body, "words")?,
