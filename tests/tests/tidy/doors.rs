@@ -6,7 +6,7 @@ use quorate_tests::binary::workspace_root;
 /// Foreign engines and the places that may name them. A word counts where it starts a path: `word::`.
 const DOORS: &[(&str, &[&str])] = &[
     ("tantivy", &["node/engine/src/index/", "node/engine/benches/"]),
-    ("sled", &["node/store/src/kv.rs"]),
+    ("sled", &["node/store/src/kv.rs", "node/store/src/kv/"]),
     ("bincode", &["node/store/src/codec.rs"]),
     ("raft_engine", &["cluster/raft/"]),
     ("raft", &["cluster/raft/"]),

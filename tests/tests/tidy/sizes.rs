@@ -51,7 +51,6 @@ const FILES: &[(&str, &str)] = &[
     ("node/engine/tests/criteria.rs", CASES),
     ("node/engine/tests/rules/main.rs", CASES),
     ("node/src/machine.rs", STEPS),
-    ("node/store/src/kv.rs", FORMAT),
     ("node/store/src/recorder.rs", WORLD),
     ("node/tests/machine/main.rs", SCRIPTS),
     ("tests/src/linear.rs", WORLD),

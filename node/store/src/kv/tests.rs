@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::files::RealFiles;
+use crate::session::{self, Ended, Session};
 
 /// Rows as a plain map, to compare with.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
