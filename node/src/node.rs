@@ -142,6 +142,10 @@ impl Node {
     pub fn halt(&self, group: GroupId) -> Halt {
         self.shared.halt(group)
     }
+    /// Whether the metadata store has failed: what changes is in memory and in dumps until the next start.
+    pub fn store_has_failed(&self) -> bool {
+        self.kv.has_failed()
+    }
     /// The threads that searches run on.
     pub fn pool(&self) -> &SearchPool {
         &self.pool

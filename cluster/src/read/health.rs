@@ -56,6 +56,10 @@ pub fn of(context: &NodeContext) -> Health {
             health.warnings.push(format!("{count} indices cannot write what was applied, and try again"))
         }
     }
+    if context.node().store_has_failed() {
+        let consequence = "changes are kept in memory; start the node anew when its disk has room";
+        health.warnings.push(format!("the metadata store of this node has failed: {consequence}"));
+    }
     for group in &local {
         if let Some(reason) = group.halt.reason() {
             let reason = format!("group {} stands still: {reason}", group.id);
