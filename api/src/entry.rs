@@ -2,7 +2,7 @@
 //!
 //! Hot path: an as-you-type query costs at most 0.06 ms of CPU here.
 
-use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id};
+use crate::auth::{Caller, Credentials, Forwarded, Origin, check_app_id, unauthorized};
 use crate::call::Call;
 use crate::connection::{self, Connection};
 use crate::listener::Listener;
@@ -10,7 +10,7 @@ use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{CORRELATION_ID, Delivery, Readers, Reply, correlation_id};
 use crate::room::Taken;
-use crate::routes::{BodyKind, Match, Need, Route, Verb, Work};
+use crate::routes::{BodyKind, Match, Need, Route, Verb, Work, is_of_insights};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
 use crate::{body, insights, parse, sources, suggestions};
@@ -68,6 +68,9 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
             let taken = take(&request, &mut payload, &state, found, started, seen);
             let outcome = contained(taken).await;
             outcome.unwrap_or_else(|error| failed(&error))
+        }
+        Err(error) if error.kind != ErrorKind::Forbidden && is_of_insights(path) => {
+            failed(&insights::refused(error))
         }
         Err(error) => failed(&error),
     };
@@ -152,7 +155,8 @@ async fn take(
         state.service().keep_abreast().await?;
     }
     if found.route.work != Work::Watch {
-        sources::gate::check(&state.service().sources(), request, state.trusted_proxies())?;
+        let check = |sources: &_| sources::gate::check(sources, request, state.trusted_proxies());
+        state.service().with_sources(check)?;
     }
     let refused = |error| refused(found.route, error);
     let caller_address = caller_address(request, state);
@@ -165,14 +169,14 @@ async fn take(
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
             let mut room = state.room().enter(*payer);
-            let body = body::read(headers, payload, &mut room, body_bytes_max).await?;
+            let body = body::read(headers, payload, &mut room, body_bytes_max).await.map_err(refused)?;
             (caller, room, body)
         } else {
             // the key may stand in the body: that has a room and a time of its own, and no stranger gets in
             check_app_id(state.service(), credentials.app_id.as_deref().unwrap_or_default())
                 .map_err(refused)?;
             let mut strangers = state.strangers().enter(*payer);
-            let body = of_unknown(headers, payload, &mut strangers, body_bytes_max).await?;
+            let body = of_unknown(headers, payload, &mut strangers, body_bytes_max).await.map_err(refused)?;
             let key = parse::away(&body, |body| Ok(Credentials::key_of(body))).await?;
             let credentials = credentials.or_key(key);
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
@@ -225,7 +229,8 @@ async fn of_unknown(
 fn refused(route: &Route<Handler>, error: Error) -> Error {
     match route.need {
         Need::Right(right) if route.is_of_suggestions() => suggestions::not_allowed(error, right.name()),
-        _ if route.says_unauthorized() => insights::not_allowed(error),
+        _ if is_of_insights(route.path) => insights::refused(error),
+        _ if route.says_unauthorized() => unauthorized(error),
         _ => error,
     }
 }

@@ -135,6 +135,10 @@ fn without_middle(text: String) -> String {
 
 /// Refuses nesting deeper than the service accepts. Counts brackets outside of texts; syntax is not its concern.
 pub fn check_depth(body: &[u8]) -> Result<()> {
+    // as a rule there are not so many brackets at all
+    if memchr::memchr2_iter(b'{', b'[', body).nth(limits::JSON_DEPTH_MAX).is_none() {
+        return Ok(());
+    }
     let mut depth = 0usize;
     let mut in_text = false;
     let mut at = 0;
@@ -160,10 +164,16 @@ pub fn check_depth(body: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Bytes that a body takes as a tree of values, at most, more or less: what is counted are the characters that begin them.
+/// Bytes that a body takes as a tree of values, at most, more or less: what is counted are the characters that begin them, of a short
+/// body also those in texts.
 ///
 /// Errors: `Invalid` when that is more than [`TREE_BYTES_MAX`].
 pub fn tree_bytes(body: &[u8]) -> Result<usize> {
+    if body.len() <= SHORT_BYTES {
+        let objects = memchr::memchr_iter(b'{', body).count();
+        let values = memchr::memchr2_iter(b'[', b',', body).count();
+        return Ok(body.len() + objects * OBJECT_BYTES + values * VALUE_BYTES);
+    }
     let (mut in_text, mut at, mut bytes) = (false, 0, body.len());
     while at < body.len() {
         match body[at] {
@@ -183,6 +193,8 @@ pub fn tree_bytes(body: &[u8]) -> Result<usize> {
         ))),
     }
 }
+/// Bytes of a body that is not looked at letter by letter.
+const SHORT_BYTES: usize = 1 << 10;
 /// Bytes of a tree of values.
 const TREE_BYTES_MAX: usize = 48 << 20;
 /// Bytes of an object with one member: its node has room for eleven.

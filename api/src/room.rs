@@ -8,16 +8,17 @@ use parking_lot::Mutex;
 use quorate_cluster::Payer;
 use quorate_model::{Error, Result};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Memory that all calls of a kind share, so that many large ones at a time cannot exhaust it. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct Room(Arc<Shared>);
+/// Memory that all calls of a kind share, so that many large ones at a time cannot exhaust it. Cheap to copy: it is there as long as
+/// the process, and a call that holds little touches nothing that others write to.
+#[derive(Clone, Copy, Debug)]
+pub struct Room(&'static Shared);
 
 #[derive(Debug)]
 struct Shared {
     what: &'static str,
+    /// What is held in calls that hold more than each may.
     bytes: AtomicUsize,
     bytes_max: usize,
     /// What every call may hold, whatever the others do.
@@ -34,18 +35,18 @@ pub struct Taken {
     /// What it may hold whatever the others do.
     each: usize,
     bytes: usize,
-    /// Those of `bytes` that are charged to the payer: all or none.
+    /// Those of `bytes` that are charged to the room and to the payer: all or none.
     charged: usize,
 }
 
 impl Room {
     /// Room for `bytes_max` bytes of something, which the error of who finds none names.
     ///
-    /// A call that holds no more than `each` is never refused: those who fill the room keep out nobody who is
+    /// A call that holds no more than `each` is never refused, and not counted: those who fill the room keep out nobody who is
     /// content with little. Connections bound how many such calls there are.
     pub fn new(what: &'static str, bytes_max: usize, each: usize) -> Self {
         let (bytes, by_payer) = (AtomicUsize::new(0), Mutex::default());
-        Room(Arc::new(Shared { what, bytes, bytes_max, each, by_payer }))
+        Room(Box::leak(Box::new(Shared { what, bytes, bytes_max, each, by_payer })))
     }
     /// What is taken of it.
     #[cfg(test)]
@@ -54,7 +55,7 @@ impl Room {
     }
     /// Starts with nothing taken, for a caller.
     pub fn enter(&self, payer: Payer) -> Taken {
-        Taken { room: self.clone(), payer, each: self.0.each, bytes: 0, charged: 0 }
+        Taken { room: *self, payer, each: self.0.each, bytes: 0, charged: 0 }
     }
     /// The same for a call of which there may be many at a time on one connection: all that it holds is charged.
     pub fn enter_charged(&self, payer: Payer) -> Taken {
@@ -72,18 +73,18 @@ impl Taken {
     /// Takes more. Errors: `Unavailable` when there is none left, or when its caller would hold more than is left; then nothing is
     /// taken. Cost: a lock and a look by the caller for more than what each may hold.
     pub fn grow(&mut self, bytes: usize) -> Result<()> {
-        let Shared { what, bytes: all, bytes_max, by_payer, .. } = &*self.room.0;
+        let Shared { what, bytes: all, bytes_max, by_payer, .. } = self.room.0;
         let wanted = self.bytes + bytes;
         if wanted <= self.each {
-            all.fetch_add(bytes, Ordering::Relaxed);
             self.bytes = wanted;
             return Ok(());
         }
+        let more = wanted - self.charged;
         let mut by_payer = by_payer.lock();
-        let own = by_payer.get(&self.payer).copied().unwrap_or(0) + (wanted - self.charged);
-        let after = all.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let own = by_payer.get(&self.payer).copied().unwrap_or(0) + more;
+        let after = all.fetch_add(more, Ordering::Relaxed) + more;
         if bytes_max.checked_sub(after).is_none_or(|free| own > free) {
-            all.fetch_sub(bytes, Ordering::Relaxed);
+            all.fetch_sub(more, Ordering::Relaxed);
             return Err(Error::unavailable(format!("too many {what} at a time")));
         }
         by_payer.insert(self.payer, own);
@@ -93,11 +94,11 @@ impl Taken {
 }
 impl Drop for Taken {
     fn drop(&mut self) {
-        let Shared { bytes, by_payer, .. } = &*self.room.0;
-        bytes.fetch_sub(self.bytes, Ordering::Relaxed);
         if self.charged == 0 {
             return;
         }
+        let Shared { bytes, by_payer, .. } = self.room.0;
+        bytes.fetch_sub(self.charged, Ordering::Relaxed);
         let mut by_payer = by_payer.lock();
         if let Some(own) = by_payer.get_mut(&self.payer) {
             *own -= self.charged;
@@ -163,7 +164,7 @@ mod tests {
             })
             .collect();
         let mut refused = room.enter(payer(2));
-        assert!(refused.grow(20).is_err() && refused.grow(5).is_ok());
+        assert!(refused.grow(26).is_err() && refused.grow(5).is_ok());
         drop(greedy);
         small.truncate(1);
         assert!(refused.grow(30).is_ok(), "only what it got counts");

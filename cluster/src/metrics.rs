@@ -57,6 +57,10 @@ static RESIDENT: LazyLock<IntGaugeVec> = LazyLock::new(|| {
         Opts::new("quorate_resident_bytes", "Resident memory of the process: its own, and mapped files.");
     registered(IntGaugeVec::new(opts, &["kind"]).expect("a valid metric"))
 });
+static STORE_FAILED: LazyLock<IntGauge> = LazyLock::new(|| {
+    let text = "Whether a write into the metadata store failed: changes are in memory until the next start, which rebuilds it.";
+    registered(IntGauge::new("quorate_metadata_store_failed", text).expect("a valid metric"))
+});
 static DISK: LazyLock<IntGaugeVec> = LazyLock::new(|| {
     let opts = Opts::new("quorate_disk_bytes", "Bytes of files in the data folder, by part.");
     registered(IntGaugeVec::new(opts, &["part"]).expect("a valid metric"))
@@ -256,6 +260,7 @@ pub fn node(node: &quorate_node::Node) {
         OPEN.with_label_values(&[purpose]).set(count as i64);
     }
     FAILING.set(node.failing_shards() as i64);
+    STORE_FAILED.set(node.store_has_failed().into());
     let rebuilds = node.rebuilds();
     REBUILDS.set(rebuilds.indices as i64);
     for (state, count) in [("done", rebuilds.records.done), ("total", rebuilds.records.total)] {

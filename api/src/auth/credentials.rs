@@ -13,6 +13,8 @@ pub struct Credentials<'a> {
     pub app_id: Option<Cow<'a, str>>,
     /// Key.
     pub key: Option<Cow<'a, str>>,
+    /// Tags that records have to have, as older clients send them with each call (`setSecurityTags`).
+    pub tag_filters: Option<Cow<'a, str>>,
 }
 
 // as names of headers, which a text would be made into for each look
@@ -22,6 +24,7 @@ static APP_ID_NAMES: [HeaderName; 2] = [
 ];
 static KEY_NAMES: [HeaderName; 2] =
     [HeaderName::from_static("x-algolia-api-key"), HeaderName::from_static("x-service-api-key")];
+static TAG_FILTERS_NAME: HeaderName = HeaderName::from_static("x-algolia-tagfilters");
 
 impl<'a> Credentials<'a> {
     /// Reads headers of both families, otherwise the query string; names in any letter case.
@@ -35,7 +38,11 @@ impl<'a> Credentials<'a> {
             let given = given.map(|value| Cow::Borrowed(value.to_str().unwrap_or_default()));
             agreed(given).or_else(|| agreed(names.iter().flat_map(|name| query.all_any_case(name.as_str()))))
         };
-        Credentials { app_id: find(&APP_ID_NAMES), key: find(&KEY_NAMES) }
+        Credentials {
+            app_id: find(&APP_ID_NAMES),
+            key: find(&KEY_NAMES),
+            tag_filters: tag_filters(headers, query),
+        }
     }
     /// The same with the key of the body, which counts when there is no other.
     pub fn or_key(self, key: Option<String>) -> Credentials<'a> {
@@ -51,6 +58,18 @@ impl<'a> Credentials<'a> {
         check_object(body).ok()?;
         serde_json::from_slice::<Body>(body).ok()?.api_key
     }
+}
+
+/// Every value that was given, which have to hold together; one that is no text is no tag that a record has.
+fn tag_filters<'a>(headers: &'a HeaderMap, query: QueryString<'a>) -> Option<Cow<'a, str>> {
+    let given = headers.get_all(&TAG_FILTERS_NAME);
+    let given = given.map(|value| {
+        value.to_str().map_or_else(|_| value.as_bytes().escape_ascii().to_string().into(), Cow::Borrowed)
+    });
+    given
+        .chain(query.all_any_case(TAG_FILTERS_NAME.as_str()))
+        .filter(|value| !value.trim().is_empty())
+        .reduce(|all, one| Cow::Owned(format!("{all},{one}")))
 }
 
 /// The one value that was given; an empty one, which is nobody's, when there are several.
@@ -96,6 +115,21 @@ mod tests {
         check(&[], "x-algolia-application-id=a", r#"{"params":"","apiKey":"b"}"#, Some("a"), Some("b"));
         check(&[], "x-algolia-application-id=a", "{not json", Some("a"), None);
         check(&[], "x-algolia-application-id=a", r#"["apiKey"]"#, Some("a"), None);
+    }
+
+    #[test]
+    fn every_tag_that_is_given_has_to_hold() {
+        let tags = |headers: &[&'static str], query: &'static str| {
+            let mut map = HeaderMap::new();
+            for value in headers {
+                map.append(TAG_FILTERS_NAME.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+            }
+            Credentials::read(&map, QueryString(query)).tag_filters.map(Cow::into_owned)
+        };
+        assert_eq!(tags(&[], ""), None);
+        assert_eq!(tags(&[" "], "x-algolia-tagfilters="), None);
+        assert_eq!(tags(&["a,(b,c)"], "X-Algolia-TagFilters=d"), Some("a,(b,c),d".into()));
+        assert_eq!(tags(&["a", "a", "é"], ""), Some(r"a,a,\xc3\xa9".into()));
     }
 
     #[test]

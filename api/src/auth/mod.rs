@@ -16,7 +16,7 @@ use crate::network::network_of;
 use crate::routes::Need;
 use quorate_cluster::rate_limit::LimitedCall;
 use quorate_cluster::{KeyDigest, KeyMap, Payer, ReadRights, Service};
-use quorate_model::{Acl, ApiKey, Error, Result};
+use quorate_model::{Acl, ApiKey, Error, ErrorKind, Result};
 use serde_json::{Map, Value};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -119,9 +119,10 @@ impl Authenticator {
         if keyring.is_admin_key(digest) {
             return Ok(Caller::Admin);
         }
-        let caller = self.ordinary(keyring, value, digest, origin).await?;
-        if let Caller::Key { key, restrictions, .. } = &caller {
+        let mut caller = self.ordinary(keyring, value, digest, origin).await?;
+        if let Caller::Key { key, restrictions, .. } = &mut caller {
             check_origin(key, restrictions, origin)?;
+            restrictions.extend(credentials.tag_filters.as_deref().map(Restrictions::of_tags).map(Arc::new));
         }
         Ok(caller)
     }
@@ -323,8 +324,19 @@ pub fn check_app_id(keyring: &impl Keyring, app_id: &str) -> Result<()> {
     }
 }
 
+/// What is said of an application id or a key that is none.
+pub const INVALID_CREDENTIALS: &str = "Invalid Application-ID or API key";
+
+/// What somebody may not do, as the parts of the interface say it that answer 401 then (C§19).
+pub fn unauthorized(error: Error) -> Error {
+    match error.kind {
+        ErrorKind::Forbidden => Error { kind: ErrorKind::Unauthorized, ..error },
+        _ => error,
+    }
+}
+
 fn invalid_credentials() -> Error {
-    Error::forbidden("Invalid Application-ID or API key")
+    Error::forbidden(INVALID_CREDENTIALS)
 }
 
 #[cfg(test)]

@@ -152,6 +152,13 @@ impl Restrictions {
         found
     }
 
+    /// What tags that a caller sends as those records have to have force on the call.
+    pub fn of_tags(tags: &str) -> Self {
+        let text: String =
+            form_urlencoded::Serializer::new(String::new()).append_pair("tagFilters", tags).finish();
+        Restrictions::parse(&text)
+    }
+
     /// Whether the caller's address is inside an allowed network.
     pub fn allows_source(&self, address: Option<IpAddr>) -> bool {
         let Some(sources) = &self.sources else { return true };

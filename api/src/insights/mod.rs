@@ -1,6 +1,6 @@
 //! What do users do with results (C§18)?
 
-use crate::auth::quota;
+use crate::auth::{INVALID_CREDENTIALS, quota, unauthorized};
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
@@ -24,7 +24,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
     };
     let events = parse::away_as_long(&call.body, AS_LONG * call.body.len(), read).await?;
     for event in &events {
-        call.caller.check_index(event.index.as_str()).map_err(not_allowed)?;
+        call.caller.check_index(event.index.as_str()).map_err(refused)?;
     }
     call.service().keep_events(events).await?;
     Ok(Reply::ok(bytes(&EventsTaken { status: 200, message: "OK".to_owned() })))
@@ -34,7 +34,7 @@ pub async fn add(call: &Call<'_>) -> Result<Reply> {
 pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     // the user is forgotten in every index
     if !call.caller.may_use_all() {
-        return Err(not_allowed(Error::forbidden("Index not allowed with this API key")));
+        return Err(refused(Error::forbidden("Index not allowed with this API key")));
     }
     let token = &call.names[0];
     if !is_user_token(token) {
@@ -57,10 +57,14 @@ pub async fn forget(call: &Call<'_>) -> Result<Reply> {
     Ok(Reply::nothing().with_quota(service.quota(counted)?))
 }
 
-/// How this part of the interface says that a caller may not do something (C§19).
-pub fn not_allowed(error: Error) -> Error {
-    match error.kind {
-        ErrorKind::Forbidden => Error { kind: ErrorKind::Unauthorized, ..error },
-        _ => error,
-    }
+/// How this part of the interface says what is refused before an event is looked at (C§18.1).
+pub fn refused(error: Error) -> Error {
+    let text = match (error.kind, error.message.as_str()) {
+        (ErrorKind::Forbidden, INVALID_CREDENTIALS) => "Invalid credentials",
+        (ErrorKind::TooLarge, _) => "Request Entity Too Large",
+        (ErrorKind::MethodNotAllowed, _) => "Method Not Allowed",
+        (ErrorKind::NotFound, _) => "Path not supported by Insights REST API.",
+        _ => return unauthorized(error),
+    };
+    unauthorized(Error { message: text.to_owned(), ..error })
 }

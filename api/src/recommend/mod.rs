@@ -2,8 +2,8 @@
 
 mod asked;
 
+use crate::auth::unauthorized;
 use crate::call::Call;
-use crate::insights::not_allowed;
 use crate::reply::Reply;
 use crate::search::AnswerMembers;
 use crate::search::several::{self, Body, check_time};
@@ -13,7 +13,7 @@ use quorate_model::{IndexName, Recommendation, Result};
 
 /// `POST /1/indexes/*/recommendations`.
 pub async fn post(call: &Call<'_>) -> Result<Reply> {
-    answer(call).await.map_err(not_allowed)
+    answer(call).await.map_err(unauthorized)
 }
 
 async fn answer(call: &Call<'_>) -> Result<Reply> {

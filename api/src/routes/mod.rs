@@ -7,7 +7,7 @@ mod doc;
 mod route;
 
 pub use doc::{Answer, AnswerContent, Argument, ArgumentKind, Doc, choice, count, flag, text};
-pub use route::{BodyKind, Need, Route, Verb, Work};
+pub use route::{BodyKind, Need, Route, Verb, Work, is_of_insights};
 
 use percent_encoding::percent_decode_str;
 use quorate_model::{Error, ErrorKind, Result};

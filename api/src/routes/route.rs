@@ -187,9 +187,9 @@ impl<H> Route<H> {
     }
     /// Whether it says 401 where others say 403, of credentials and rights (C§19).
     pub fn says_unauthorized(&self) -> bool {
-        const STARTS: [&str; 3] = ["/1/events", "/1/usertokens/", "/1/indexes/*/recommendations"];
         self.is_of_suggestions()
-            || STARTS.iter().any(|start| self.path.starts_with(start))
+            || is_of_insights(self.path)
+            || self.path.starts_with("/1/indexes/*/recommendations")
             || self.path.contains("/{model}/")
     }
     /// Whether it is about query suggestions, which say in their own words what a caller may not do (C§16.4).
@@ -202,6 +202,11 @@ impl<H> Route<H> {
             .iter()
             .any(|start| self.path.starts_with(start))
     }
+}
+
+/// Whether a path is about events, which say in their own words what they refuse (C§18.1).
+pub fn is_of_insights(path: &str) -> bool {
+    ["/1/events", "/1/usertokens/"].iter().any(|start| path.starts_with(start))
 }
 
 /// Whether `part` stands somewhere in `path`.

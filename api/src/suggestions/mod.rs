@@ -1,5 +1,6 @@
 //! How are suggestions of queries made (C§16)?
 
+use crate::auth::INVALID_CREDENTIALS;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::{Content, Reply};
@@ -145,7 +146,7 @@ pub fn not_allowed(error: Error, right: &str) -> Error {
         return error;
     }
     let message = match error.message.as_str() {
-        "Invalid Application-ID or API key" => "Invalid credentials".to_owned(),
+        INVALID_CREDENTIALS => "Invalid credentials".to_owned(),
         "Method not allowed with this API key" => {
             format!("The provided API key is missing the \"{right}\" ACL.")
         }

@@ -4,6 +4,7 @@
 //! - `DELETE /1/usertokens/{userToken}`: deleteObject
 
 use super::*;
+use quorate_model::limits::EVENTS_BODY_BYTES_MAX;
 use serde_json::json;
 
 const EVENTS: &str = "/1/events";
@@ -102,10 +103,16 @@ async fn rights_and_tokens() {
     let other = json!({"events": [click(), with(json!({"index": "other"}))]}).to_string();
     post(&search, &other).await.refused(401, "Index not allowed with this API key");
     post(&browse, &body).await.refused(401, "Method not allowed with this API key");
-    post("nobody", &body).await.refused(401, "Invalid Application-ID or API key");
+    post("nobody", &body).await.refused(401, "Invalid credentials");
     node.send(test::TestRequest::post().uri(EVENTS).set_payload(body.clone()))
         .await
-        .refused(401, "Invalid Application-ID or API key");
+        .refused(401, "Invalid credentials");
+    node.call(Method::PUT, EVENTS, &body).await.refused(405, "Method Not Allowed");
+    node.call(Method::GET, "/1/usertokens/user-1", "").await.refused(405, "Method Not Allowed");
+    let elsewhere = node.call(Method::POST, "/1/events/batch", &body).await;
+    elsewhere.refused(404, "Path not supported by Insights REST API.");
+    let huge = node.call(Method::POST, EVENTS, &" ".repeat(EVENTS_BODY_BYTES_MAX + 1)).await;
+    huge.refused(413, "Request Entity Too Large");
     let delete = async |key: &str, token: &str| {
         node.call_with(key, Method::DELETE, &format!("/1/usertokens/{token}"), "").await
     };

@@ -207,3 +207,43 @@ async fn a_user_that_the_key_names_is_who_is_counted() {
         assert_eq!(answer.status, if n < 3 { 200 } else { 429 }, "{n}");
     }
 }
+
+#[actix_web::test]
+async fn tags_of_a_header_hold_for_everything_that_is_read() {
+    let node = Node::start().await;
+    let records = json!({"requests": [
+        {"action": "addObject", "body": {"objectID": "a", "_tags": ["public", "old"]}},
+        {"action": "addObject", "body": {"objectID": "b", "_tags": ["public"]}},
+        {"action": "addObject", "body": {"objectID": "c", "_tags": ["secret"]}},
+    ]});
+    node.write(Method::POST, "/1/indexes/t/batch", records).await;
+    let key = key(&node, json!({"acl": ["search", "browse"]})).await;
+    let asked = async |method: Method, uri: &str, body: &str, tags: &str| {
+        let call = test::TestRequest::with_uri(uri).method(method);
+        let call = call.insert_header(("X-Algolia-Application-Id", APP));
+        let call = call.insert_header(("X-Algolia-API-Key", key.as_str()));
+        node.send(call.insert_header(("X-Algolia-TagFilters", tags)).set_payload(body.to_owned())).await
+    };
+    let shown = |answer: Value| {
+        let hits = answer["hits"].as_array().unwrap();
+        let mut ids: Vec<_> = hits.iter().map(|hit| hit["objectID"].as_str().unwrap().to_owned()).collect();
+        ids.sort();
+        ids.concat()
+    };
+    for (tags, expected) in
+        [("public", "ab"), ("public,old", "a"), ("(secret,old)", "ac"), ("-public", "c"), ("", "abc")]
+    {
+        for uri in ["/1/indexes/t/query", "/1/indexes/t/browse"] {
+            let found = asked(Method::POST, uri, r#"{"filters":"NOT _tags:none"}"#, tags).await.success();
+            assert_eq!(shown(found), expected, "{uri} with {tags:?}");
+        }
+    }
+    let body = r#"{"requests":[{"indexName":"t","tagFilters":"secret"}]}"#;
+    let both = asked(Method::POST, "/1/indexes/*/queries", body, "public").await.success();
+    assert_eq!(both["results"][0]["nbHits"], 0, "they hold beside those of the call");
+    asked(Method::GET, "/1/indexes/t/c", "", "public").await.refused(404, "ObjectID does not exist");
+    asked(Method::GET, "/1/indexes/t/b", "", "public").await.success();
+    let in_url = "/1/indexes/t?x-algolia-tagfilters=old";
+    assert_eq!(shown(asked(Method::GET, in_url, "", "").await.success()), "a");
+    asked(Method::POST, "/1/indexes/t/query", "{}", "((a)").await.refused(400, "tagFilters");
+}

@@ -159,6 +159,12 @@ impl GroupHandle {
         self.status.membership.load_full()
     }
 
+    /// Whether a node votes in the group and no other one is a member, as [`Self::membership`] says it. Cost: an atomic load.
+    pub fn has_only(&self, node: u64) -> bool {
+        let membership = self.status.membership.load();
+        membership.voters == [node] && membership.learners.is_empty()
+    }
+
     /// The index that a linearizable read that starts now must wait for (confirmed by a majority).
     pub async fn read_barrier(&self, within: Duration) -> Result<u64, BarrierError> {
         let (reply, answer) = oneshot::channel();

@@ -1,13 +1,13 @@
 //! How far one group has come: which commands are applied, when its metadata store is dumped, what the log must keep.
 
 use super::cut::CutBatches;
+use super::left;
 use super::staging::Staging;
 use super::{Failure, Halt, Machine};
 use quorate_model::GroupId;
 use quorate_node::ops::Incarnation;
 use quorate_node::{Left, LogPosition};
 use quorate_raft::CommittedEntry;
-use quorate_store::StoreError;
 use quorate_store::dump::{self, Head};
 use quorate_store::files::Files;
 use quorate_store::incoming::{self, Incoming};
@@ -355,7 +355,7 @@ impl<M: Machine> GroupApply<M> {
 
     /// Removes what this node has of the group, which it has left.
     pub fn leave(&mut self) -> Result<(), Failure> {
-        remove(&mut self.machine, &self.place)
+        left::remove(&mut self.machine, &self.place)
     }
 
     /// Makes everything durable, closes the machine and dumps a last time; returns through where the log may be cut.
@@ -366,22 +366,6 @@ impl<M: Machine> GroupApply<M> {
         self.machine.close()?;
         self.dump(DumpWhen::Now)
     }
-}
-
-/// Removes what a node has of a group that it has left: files first, then the metadata store and its dump. Begun again by the
-/// next start when it is cut off.
-pub fn remove<M: Machine>(machine: &mut M, place: &DumpPlace) -> Result<(), Failure> {
-    machine.leave()?;
-    let DumpPlace { group, tree, data, files, found: _ } = place;
-    let path = data.dump(*group);
-    match files.remove(&path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            return Err(StoreError::io("remove", &path, e).into());
-        }
-        _ => {}
-    }
-    // last: its position tells a start that something is left
-    Ok(tree.restore(0, &mut std::iter::empty())?)
 }
 
 #[cfg(test)]

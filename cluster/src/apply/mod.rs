@@ -9,6 +9,7 @@ mod cut;
 pub mod group;
 pub mod inbox;
 mod indices;
+pub mod left;
 pub mod meta;
 mod runner;
 pub mod snapshot_life;

@@ -76,11 +76,9 @@ impl GroupLeases {
     }
     /// Whether no other replica can know more than this one, which has the whole state.
     fn is_alone(&self) -> bool {
-        self.raft.get().is_some_and(|raft| {
-            let membership = raft.membership();
-            let is_alone = membership.voters == [self.self_id] && membership.learners.is_empty();
-            is_alone && raft.status().copy != StateCopy::Fetching
-        })
+        self.raft
+            .get()
+            .is_some_and(|raft| raft.has_only(self.self_id) && raft.status().copy != StateCopy::Fetching)
     }
     /// Whether this replica may serve a read that begins now; `shows` says through where it does.
     pub fn may_read(&self, shows: impl FnOnce(Visible) -> u64) -> bool {

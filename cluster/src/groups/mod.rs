@@ -98,6 +98,10 @@ impl Groups {
     pub fn get(&self, id: GroupId) -> Option<Arc<Group>> {
         self.local.load().get(&id).cloned()
     }
+    /// The same for a look at it. Cost: an atomic load.
+    pub fn with<T>(&self, id: GroupId, look: impl FnOnce(&Group) -> T) -> Option<T> {
+        self.local.load().get(&id).map(|group| look(group))
+    }
     /// The meta group, of which every node is a member.
     pub fn meta(&self) -> Result<Arc<Group>> {
         self.get(GroupId::META).ok_or_else(|| Error::unavailable("the node is starting"))

@@ -1,8 +1,9 @@
 //! How a node starts: verify or rebuild the metadata store, start and leave groups. What runs then is [`crate::lifecycle::running`].
 
 use crate::apply::actor::{ApplyActor, Leave, LetGo};
-use crate::apply::group::{DumpFound, DumpPlace, GroupApply, remove};
+use crate::apply::group::{DumpFound, DumpPlace, GroupApply};
 use crate::apply::inbox::Inbox;
+use crate::apply::left;
 use crate::apply::meta::{MetaMachine, MetaPins};
 use crate::apply::{Halt, Machine};
 use crate::groups::damage;
@@ -189,10 +190,19 @@ impl Starter {
     }
     /// Removes what a group has left here that this node left, and died before everything was gone.
     pub fn remove_left(&self, id: GroupId) -> Result<()> {
-        if self.knows(id)? || self.kv.tree(&layout::tree(id))?.applied() == 0 {
+        let is_marked = left::is_marked(&*self.files, &self.layout, id)?;
+        if self.knows(id)? {
+            if is_marked {
+                // leaving was cut off before the log had it
+                left::unmark(&*self.files, &self.layout, id)?;
+            }
             return Ok(());
         }
-        if self.is_alone(id) {
+        // a metadata store that is rebuilt has nothing of any group yet
+        if !is_marked && self.kv.tree(&layout::tree(id))?.applied() == 0 {
+            return Ok(());
+        }
+        if !is_marked && self.is_alone(id) {
             return Err(Error::internal(format!(
                 "group {id} has a state here, and the log has nothing of the group, which no other node has: put {} back as it was",
                 self.layout.raft().display()
@@ -200,7 +210,7 @@ impl Starter {
         }
         let (mut machine, place) = self.open_machine(id)?;
         tracing::info!(group = id.0, "removing what is left of a group that this node has left");
-        remove(&mut machine, &place).map_err(|e| Error::internal(e.to_string()))
+        left::remove(&mut machine, &place).map_err(|e| Error::internal(e.to_string()))
     }
     /// Whether no other node of the cluster of a group can have it.
     fn is_alone(&self, id: GroupId) -> bool {
@@ -217,6 +227,10 @@ impl Starter {
         let host = self.host.lock().clone().ok_or_else(stopping)?;
         let Some(group) = self.groups.take(id) else { return Ok(()) };
         group.leases.give_up();
+        if let Err(error) = left::mark(&*self.files, &self.layout, id) {
+            // on a full disk: the group is left all the same
+            tracing::warn!(group = id.0, %error, "a group that is left cannot be marked for that");
+        }
         let raft = group.raft.clone();
         let left = tokio::task::spawn_blocking(move || host.leave_group(&raft)).await;
         left.map_err(|_| Error::internal("leaving a group broke off"))?

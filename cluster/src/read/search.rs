@@ -33,13 +33,12 @@ impl ReadCall for Search {
         view(context, &self.index).await
     }
     async fn read(self, context: &NodeContext, view: Arc<IndexView>) -> Result<SearchResults> {
-        let (pool, rights, settings) =
-            (context.node().pool(), rights_of(self.rights), view.configuration.settings().clone());
+        let (pool, rights) = (context.node().pool(), rights_of(self.rights));
         let results = match self.at_once {
-            true => pool.search_at_once(view, self.params, rights).await?,
-            false => Box::pin(pool.search(view, self.params, rights)).await?,
+            true => pool.search_at_once(&view, self.params, rights).await?,
+            false => Box::pin(pool.search(view.clone(), self.params, rights)).await?,
         };
-        Ok(results.with_settings(&settings))
+        Ok(results.with_settings(view.configuration.settings()))
     }
 }
 

@@ -91,13 +91,13 @@ async fn catch_up_for(context: &NodeContext, name: &IndexName) -> Result<()> {
 /// Whether reads of a group may be served from this node's replica, if it has one. Cost: one lock that is hardly ever waited
 /// for; without a lease the group's positions as well.
 pub fn is_readable(context: &NodeContext, group: GroupId) -> bool {
-    let local = context.groups().get(group);
     let shows = |what| match what {
         Visible::Everything => context.node().visible_through(group),
         Visible::Records => context.node().records_visible_through(group),
     };
     // one that lacks something, or has it otherwise, is replaced by what others have; they are asked until then
-    !context.integrity().gives_way(group) && local.is_some_and(|it| it.leases.may_read(shows))
+    !context.integrity().gives_way(group)
+        && context.groups().with(group, |it| it.leases.may_read(shows)) == Some(true)
 }
 
 /// Whether this node serves a read of a group: it may, and its replica shows what other nodes have shown its clients meanwhile.

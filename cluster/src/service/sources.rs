@@ -13,6 +13,10 @@ impl Service {
     pub fn sources(&self) -> Arc<AllowedSources> {
         self.inner.context.shared_meta().load().sources.clone()
     }
+    /// The same for a look at them. Cost: an atomic load.
+    pub fn with_sources<T>(&self, look: impl FnOnce(&AllowedSources) -> T) -> T {
+        look(&self.inner.context.shared_meta().load().sources)
+    }
     /// Replaces the list; the time of it. Errors: `Invalid` for too many and for one that is listed twice.
     pub async fn set_sources(&self, sources: Vec<AllowedSource>) -> Result<String> {
         check_list(&sources)?;

@@ -2,15 +2,14 @@
 
 use crate::differs::leader_of;
 use crate::harness::*;
+use crate::refusing::{Refused, Refusing};
 use quorate_cluster::membership::GroupView;
 use quorate_cluster::{CallerOp, CheckOptions};
 use quorate_model::GroupId;
-use quorate_store::files::{FileWriter, Files, RealFiles};
+use quorate_store::files::Files;
 use serde_json::json;
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -209,69 +208,13 @@ async fn who_is_left_alone_is_mended_from_a_node_that_has_left_and_has_its_files
     .await;
 }
 
-/// The real disk, on which nothing that travels can be written while it is full.
-#[derive(Debug, Default)]
-struct NoRoomForSnapshots {
-    is_full: AtomicBool,
-    refused: AtomicUsize,
-}
-
-impl NoRoomForSnapshots {
-    fn admit(&self, path: &Path) -> io::Result<()> {
-        if self.is_full.load(Ordering::SeqCst) && path.iter().any(|part| part == "snapshots") {
-            self.refused.fetch_add(1, Ordering::SeqCst);
-            return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device (by a test)"));
-        }
-        Ok(())
-    }
-}
-
-impl Files for NoRoomForSnapshots {
-    fn create(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
-        self.admit(path).and_then(|()| RealFiles.create(path))
-    }
-    fn create_private(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
-        self.admit(path).and_then(|()| RealFiles.create_private(path))
-    }
-    fn append(&self, path: &Path) -> io::Result<Box<dyn FileWriter>> {
-        self.admit(path).and_then(|()| RealFiles.append(path))
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.admit(to).and_then(|()| RealFiles.rename(from, to))
-    }
-    fn hard_link(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.admit(to).and_then(|()| RealFiles.hard_link(from, to))
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        RealFiles.remove(path)
-    }
-    fn create_dir_all(&self, path: &Path) -> io::Result<()> {
-        self.admit(path).and_then(|()| RealFiles.create_dir_all(path))
-    }
-    fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
-        RealFiles.remove_dir_all(path)
-    }
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        RealFiles.sync_dir(path)
-    }
-    fn sync_file(&self, path: &Path) -> io::Result<()> {
-        RealFiles.sync_file(path)
-    }
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        RealFiles.exists(path)
-    }
-    fn before_read(&self, path: &Path) -> io::Result<()> {
-        RealFiles.before_read(path)
-    }
-}
-
 /// Writes that are refused in two tries: each waits for 100 ms, 200 ms and 400 ms between its own, and is given up meanwhile.
 const TWO_TRIES: usize = 6;
 
 #[actix_rt::test]
 async fn a_drained_node_keeps_its_files_while_its_heir_cannot_mend_its_own() {
     in_time(async {
-        let disks: [Arc<NoRoomForSnapshots>; 2] = Default::default();
+        let disks = [(); 2].map(|()| Refusing::new(Refused::Writing, "snapshots"));
         let layers = disks.clone().map(|disk| disk as Arc<dyn Files>);
         let (every, anew_within) = (Duration::from_secs(2), Duration::from_millis(500));
         let checks = CheckOptions { bytes_per_s: 1 << 30, every, anew_within };
@@ -279,9 +222,9 @@ async fn a_drained_node_keeps_its_files_while_its_heir_cannot_mend_its_own() {
         let files = written(&installation).await;
         let (group, good) = leader_of(&installation, "things").await;
         let (heir, name) = (1 - good, format!("n{good}"));
-        disks[heir].is_full.store(true, Ordering::SeqCst);
+        disks[heir].refuse(true);
         damage(&files[heir]);
-        let refused = || disks[heir].refused.load(Ordering::SeqCst);
+        let refused = || disks[heir].refused();
         let (end, mut drained_at) = (Instant::now() + PATIENCE, None);
         while drained_at.is_none_or(|before| refused() < before + 2 * TWO_TRIES) {
             if drained_at.is_none() && refused() >= TWO_TRIES {
@@ -301,7 +244,7 @@ async fn a_drained_node_keeps_its_files_while_its_heir_cannot_mend_its_own() {
             assert!(Instant::now() < end, "{} refused, {view:?}", refused());
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        disks[heir].is_full.store(false, Ordering::SeqCst);
+        disks[heir].refuse(false);
         let end = Instant::now() + PATIENCE;
         while !segments(&installation.folder(good).join("indices")).is_empty() {
             let overview = patiently("an overview", || installation.node(0).overview()).await.unwrap();

@@ -31,6 +31,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// Events whose rows are made at a time, in a tenth of a millisecond.
+const AT_A_TIME: usize = 50;
+
 /// Bytes of rows in memory that ask for being sealed.
 pub const OPEN_BYTES_MAX: usize = 32 << 20;
 /// Rows in memory that ask for being sealed.
@@ -196,7 +199,14 @@ impl EventStore {
     /// No input or output. Cost: some microseconds an event.
     pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {
         self.open.take(log_index, |share| {
-            events.iter().flat_map(|event| rows::of_event(event, log_index, received_ms, share)).collect()
+            let mut rows = Vec::with_capacity(events.len());
+            for some in events.chunks(AT_A_TIME) {
+                some.iter()
+                    .for_each(|event| rows.extend(rows::of_event(event, log_index, received_ms, share)));
+                // a search that waits for this processor goes first
+                std::thread::yield_now();
+            }
+            rows
         });
     }
     /// Takes the searches of an entry, as [`Self::append`] takes events.

@@ -29,7 +29,7 @@ impl SearchPool {
     /// the next ones of who pays for it.
     pub async fn search_at_once(
         &self,
-        view: Arc<IndexView>,
+        view: &Arc<IndexView>,
         params: impl Into<Box<SearchParams>>,
         rights: ReadRights,
     ) -> quorate_model::Result<SearchResults> {
@@ -39,11 +39,11 @@ impl SearchPool {
         let sharing = &self.queue.sharing;
         sharing.asks(payer, began);
         let is_shared = sharing.is_shared(began);
-        if !is_light(&view, &params) || is_shared && sharing.is_long(payer, began) {
-            return Box::pin(self.search(view, params, rights)).await;
+        if !is_light(view, &params) || is_shared && sharing.is_long(payer, began) {
+            return Box::pin(self.search(view.clone(), params, rights)).await;
         }
         let most = if is_shared { ATTEMPT_BESIDE } else { ATTEMPT };
-        let (results, took) = attempt(&view, &params, rights, (began, most));
+        let (results, took) = attempt(view, &params, rights, (began, most));
         if took > PAUSE_AFTER {
             // the next query of the same request is not to hold up everybody else
             tokio::task::yield_now().await;
@@ -54,7 +54,7 @@ impl SearchPool {
                 if is_shared {
                     sharing.was_long(payer, Duration::ZERO, Instant::now());
                 }
-                Box::pin(self.search(view, params, rights)).await
+                Box::pin(self.search(view.clone(), params, rights)).await
             }
         }
     }

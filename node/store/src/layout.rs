@@ -35,6 +35,7 @@ const DEAD: &str = ".dead";
 /// | `raft/` | the log of all groups |
 /// | `state/` | working metadata store: `db/`, `session`, `aside/` |
 /// | `dumps/G.dump` | last dump of group G's metadata store |
+/// | `dumps/G.left` | nothing: the node leaves group G, and removes what it has of it |
 /// | `indices/I/` | index with incarnation I (hexadecimal); `indices/I/S/` its shard S |
 /// | `indices/I.dead` | the same of one that nothing asks for, on its way out |
 /// | `events/G/` | the events of group G: a manifest, its copy, and by day the files that it names |
@@ -113,6 +114,10 @@ impl Layout {
     /// The last dump of a group.
     pub fn dump(&self, group: GroupId) -> PathBuf {
         self.dumps().join(format!("{group}.dump"))
+    }
+    /// Says that this node leaves a group, until nothing of the group is left.
+    pub fn left(&self, group: GroupId) -> PathBuf {
+        self.dumps().join(format!("{group}.left"))
     }
     /// The folder of all indices.
     pub fn indices(&self) -> PathBuf {

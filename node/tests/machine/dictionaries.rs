@@ -37,7 +37,7 @@ fn found_by(node: &Node, index: u64, query: &str) -> usize {
     let params = format!(r#"{{"query":"{query}","typoTolerance":false,"queryType":"prefixNone"}}"#);
     let params = SearchParams::from_json(&serde_json::from_str(&params).unwrap()).unwrap();
     let (view, pool) = (node.view(index).unwrap(), node.pool().clone());
-    wait_for(pool.search_at_once(view, params, ReadRights::default())).unwrap().hits.len()
+    wait_for(pool.search_at_once(&view, params, ReadRights::default())).unwrap().hits.len()
 }
 pub fn record(id: &str, name: &str) -> RecordOp {
     let record = format!("{{\"name\":\"{name}\",\"objectID\":\"{id}\"}}").into_bytes();

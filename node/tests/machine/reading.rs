@@ -42,7 +42,7 @@ async fn short_searches_of_small_indices_wait_for_no_other_thread() {
         let mut at_once = None;
         // a busy machine may stop this thread in the middle of it, and then it is long
         for _ in 0..100 {
-            let search = pool.search_at_once(view.clone(), params(query), rights);
+            let search = pool.search_at_once(&view, params(query), rights);
             at_once = tokio::time::timeout(Duration::from_millis(100), search).await.ok();
             if at_once.is_some() {
                 break;
@@ -54,7 +54,7 @@ async fn short_searches_of_small_indices_wait_for_no_other_thread() {
     // a long text is the pool's, which has no thread for it
     let held = occupy(&rig.node);
     let long = params(&"word ".repeat(60));
-    let waits = tokio::time::timeout(Duration::from_millis(50), pool.search_at_once(view, long, rights));
+    let waits = tokio::time::timeout(Duration::from_millis(50), pool.search_at_once(&view, long, rights));
     assert!(waits.await.is_err(), "it waits for the thread");
     drop(held);
 }

@@ -3,3 +3,4 @@
 mod filled_disk;
 mod full_disk;
 mod full_disks;
+mod full_store;

@@ -1,6 +1,6 @@
 //! What limits do events have (C§18.2, C§18.1)?
 
-use super::rows::{body_of, by, here, repeated};
+use super::rows::{by, here, padded, repeated};
 use super::*;
 use quorate_model::event::AMOUNT_CHARS_MAX;
 use quorate_model::limits::*;
@@ -57,7 +57,12 @@ pub fn all() -> Vec<Limit> {
             "body of events",
             bytes(EVENTS_BODY_BYTES_MAX),
             "413",
-            vec![body_of(EVENTS_BODY_BYTES_MAX, Method::POST, EVENTS, &batch)],
+            vec![tried(
+                padded(Method::POST, EVENTS, &batch, EVENTS_BODY_BYTES_MAX),
+                padded(Method::POST, EVENTS, &batch, EVENTS_BODY_BYTES_MAX + 1),
+                413,
+                "Request Entity Too Large",
+            )],
         ),
         here(
             "events of a batch",

@@ -19,7 +19,7 @@ pub fn find_recommend_rules<'a>(
         let has_context = |condition: &RecommendCondition| condition.context == asked.context;
         asked.enabled.is_none_or(|enabled| enabled == rule.enabled)
             && (asked.context.is_none() || rule.conditions.iter().any(has_context))
-            && (asked.filter.is_empty() || asked.filter.passes(&Value::Object(parsed(&rule.document))))
+            && (asked.filter.is_empty() || asked.filter.passes(&filtered_by(rule)))
     };
     let selected = rules.filter(|rule| is_selected(rule)).filter(|rule| words.are_in(&texts(rule)));
     page(selected, asked, |rule| {
@@ -37,6 +37,13 @@ pub fn find_recommend_rules<'a>(
         members.insert("_highlightResult".to_owned(), Value::Object(shown));
         members
     })
+}
+
+/// The rule as filters see it: what it does not say of `enabled` holds.
+fn filtered_by(rule: &RecommendRule) -> Value {
+    let mut members = parsed(&rule.document);
+    members.entry("enabled").or_insert(Value::Bool(rule.enabled));
+    Value::Object(members)
 }
 
 fn texts(rule: &RecommendRule) -> Vec<&str> {
@@ -93,6 +100,7 @@ mod tests {
             asked.filter = parse_filters("objectID:r1 OR enabled:false").unwrap();
         };
         assert_eq!(ids("", some), "r3 r1");
+        assert_eq!(ids("", |asked| asked.filter = parse_filters("enabled:true").unwrap()), "r2 r1");
         assert_eq!(ids("mobile", some), "r3");
 
         let hit = &find("zorro", |_| ())[0];
