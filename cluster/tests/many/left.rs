@@ -29,7 +29,7 @@ async fn until_it_holds(installation: &Installation, groups: usize) {
 #[actix_rt::test]
 async fn what_a_node_was_leaving_when_it_died_is_no_copy_of_a_group_that_comes_back() {
     in_times(2, async {
-        let disk = Refusing::new(Refused::Removal, "dumps");
+        let disk = Refusing::new(Refused::Removal, |path| path.extension().is_some_and(|it| it == "dump"));
         let layers: [std::sync::Arc<dyn Files>; 2] = [RealFiles::shared(), disk.clone()];
         let mut installation = Installation::start_on(&layers).await;
         let all = patiently("an overview", || installation.node(0).overview()).await.expect("an overview");

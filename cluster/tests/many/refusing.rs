@@ -1,10 +1,10 @@
-//! A disk that refuses what concerns one of its folders, for as long as a test wants.
+//! A disk that refuses what concerns some of its paths, for as long as a test wants.
 
 use quorate_store::files::{FileWriter, Files, RealFiles};
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::{fmt, io};
 
 /// What is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,19 +15,18 @@ pub enum Refused {
     Removal,
 }
 
-/// The real disk, which refuses this below folders of that name.
-#[derive(Debug)]
+/// The real disk, which refuses this of some paths.
 pub struct Refusing {
     what: Refused,
-    folder: &'static str,
+    of: fn(&Path) -> bool,
     is_on: AtomicBool,
     refused: AtomicUsize,
 }
 
 impl Refusing {
     /// One that refuses nothing yet.
-    pub fn new(what: Refused, folder: &'static str) -> Arc<Refusing> {
-        Arc::new(Refusing { what, folder, is_on: AtomicBool::new(false), refused: AtomicUsize::new(0) })
+    pub fn new(what: Refused, of: fn(&Path) -> bool) -> Arc<Refusing> {
+        Arc::new(Refusing { what, of, is_on: AtomicBool::new(false), refused: AtomicUsize::new(0) })
     }
     /// Begins to refuse, or ends it.
     pub fn refuse(&self, is_on: bool) {
@@ -40,11 +39,17 @@ impl Refusing {
 
     fn admit(&self, what: Refused, path: &Path) -> io::Result<()> {
         let is_on = self.is_on.load(Ordering::SeqCst) && self.what == what;
-        if is_on && path.iter().any(|part| part == self.folder) {
+        if is_on && (self.of)(path) {
             self.refused.fetch_add(1, Ordering::SeqCst);
             return Err(io::Error::new(io::ErrorKind::StorageFull, "no space left on device (by a test)"));
         }
         Ok(())
+    }
+}
+
+impl fmt::Debug for Refusing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Refusing({:?}, {} calls)", self.what, self.refused())
     }
 }
 
