@@ -9,7 +9,7 @@ use crate::listener::Listener;
 use crate::logs::{self, Answered, CallNote};
 use crate::metrics::Transferred;
 use crate::reply::{CORRELATION_ID, Delivery, Readers, Reply, correlation_id};
-use crate::room::Taken;
+use crate::room::{Room, Taken};
 use crate::routes::{BodyKind, Match, Need, Route, Verb, Work, is_of_insights};
 use crate::state::ApiState;
 use crate::table::{Handler, ROUTER};
@@ -77,11 +77,7 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     if reply.status.is_client_error() {
         body::discard(&mut payload).await;
     }
-    // by HTTP/2 the little that every call may hold adds up
-    let mut held = match request.version() {
-        Version::HTTP_2 => state.answers().enter_charged(payer),
-        _ => state.answers().enter(payer),
-    };
+    let mut held = enter(state.answers(), &request, payer);
     let reply = match held.grow(reply.body.len()) {
         Ok(()) => reply,
         Err(error) => failed(&error),
@@ -112,6 +108,14 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let client = client.map(tracing::field::display);
     tracing::info!(target: "quorate::request", id, client, method, path, status, received, sent, micros);
     response
+}
+
+/// Nothing yet of a room: by HTTP/2 the little that every call may hold adds up.
+fn enter(room: &Room, request: &HttpRequest, payer: Payer) -> Taken {
+    match request.version() {
+        Version::HTTP_2 => room.enter_charged(payer),
+        _ => room.enter(payer),
+    }
 }
 
 /// Whose scripts may read the answer to a call.
@@ -162,13 +166,13 @@ async fn take(
     let caller_address = caller_address(request, state);
     // the room is held until the call is answered: the body lives as long
     let (caller, mut room, body) = if found.route.need == Need::Nothing {
-        (Caller::Nobody, state.room().enter(*payer), Bytes::new())
+        (Caller::Nobody, enter(state.room(), request, *payer), Bytes::new())
     } else {
         let credentials = Credentials::read(headers, query);
         if credentials.key.is_some() || credentials.app_id.is_none() {
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
-            let mut room = state.room().enter(*payer);
+            let mut room = enter(state.room(), request, *payer);
             let body = body::read(headers, payload, &mut room, body_bytes_max).await.map_err(refused)?;
             (caller, room, body)
         } else {
@@ -181,7 +185,7 @@ async fn take(
             let credentials = credentials.or_key(key);
             let caller = allow(request, state, &found, &credentials, note).await.map_err(refused)?;
             *payer = caller.payer(caller_address);
-            let mut room = state.room().enter(*payer);
+            let mut room = enter(state.room(), request, *payer);
             room.grow(body.len())?;
             (caller, room, body)
         }

@@ -169,10 +169,11 @@ pub fn check_depth(body: &[u8]) -> Result<()> {
 ///
 /// Errors: `Invalid` when that is more than [`TREE_BYTES_MAX`].
 pub fn tree_bytes(body: &[u8]) -> Result<usize> {
-    if body.len() <= SHORT_BYTES {
-        let objects = memchr::memchr_iter(b'{', body).count();
-        let values = memchr::memchr2_iter(b'[', b',', body).count();
-        return Ok(body.len() + objects * OBJECT_BYTES + values * VALUE_BYTES);
+    let objects = memchr::memchr_iter(b'{', body).count();
+    let values = memchr::memchr2_iter(b'[', b',', body).count();
+    let at_most = body.len() + objects * OBJECT_BYTES + values * VALUE_BYTES;
+    if at_most <= FEW_BYTES {
+        return Ok(at_most);
     }
     let (mut in_text, mut at, mut bytes) = (false, 0, body.len());
     while at < body.len() {
@@ -193,8 +194,8 @@ pub fn tree_bytes(body: &[u8]) -> Result<usize> {
         ))),
     }
 }
-/// Bytes of a body that is not looked at letter by letter.
-const SHORT_BYTES: usize = 1 << 10;
+/// Bytes of a tree so small that it does not matter which of these characters stand in texts.
+const FEW_BYTES: usize = 8 << 10;
 /// Bytes of a tree of values.
 const TREE_BYTES_MAX: usize = 48 << 20;
 /// Bytes of an object with one member: its node has room for eleven.

@@ -14,7 +14,8 @@ pub struct Credentials<'a> {
     /// Key.
     pub key: Option<Cow<'a, str>>,
     /// Tags that records have to have, as older clients send them with each call (`setSecurityTags`).
-    pub tag_filters: Option<Cow<'a, str>>,
+    /// What is no text refuses what they restrict.
+    pub tag_filters: Vec<Cow<'a, [u8]>>,
 }
 
 // as names of headers, which a text would be made into for each look
@@ -60,16 +61,16 @@ impl<'a> Credentials<'a> {
     }
 }
 
-/// Every value that was given, which have to hold together; one that is no text is no tag that a record has.
-fn tag_filters<'a>(headers: &'a HeaderMap, query: QueryString<'a>) -> Option<Cow<'a, str>> {
-    let given = headers.get_all(&TAG_FILTERS_NAME);
-    let given = given.map(|value| {
-        value.to_str().map_or_else(|_| value.as_bytes().escape_ascii().to_string().into(), Cow::Borrowed)
+/// Every value that was given: each has to hold by itself. None allocates nothing.
+fn tag_filters<'a>(headers: &'a HeaderMap, query: QueryString<'a>) -> Vec<Cow<'a, [u8]>> {
+    let in_url = query.all_any_case(TAG_FILTERS_NAME.as_str()).map(|value| match value {
+        // what stands for bytes that are no text would be another tag
+        value if value.contains(char::REPLACEMENT_CHARACTER) => Cow::Borrowed(&b"\xff"[..]),
+        Cow::Borrowed(value) => Cow::Borrowed(value.as_bytes()),
+        Cow::Owned(value) => Cow::Owned(value.into_bytes()),
     });
-    given
-        .chain(query.all_any_case(TAG_FILTERS_NAME.as_str()))
-        .filter(|value| !value.trim().is_empty())
-        .reduce(|all, one| Cow::Owned(format!("{all},{one}")))
+    let given = headers.get_all(&TAG_FILTERS_NAME).map(|value| Cow::Borrowed(value.as_bytes()));
+    given.chain(in_url).filter(|value| !value.trim_ascii().is_empty()).collect()
 }
 
 /// The one value that was given; an empty one, which is nobody's, when there are several.
@@ -124,12 +125,18 @@ mod tests {
             for value in headers {
                 map.append(TAG_FILTERS_NAME.clone(), HeaderValue::from_bytes(value.as_bytes()).unwrap());
             }
-            Credentials::read(&map, QueryString(query)).tag_filters.map(Cow::into_owned)
+            let found = Credentials::read(&map, QueryString(query)).tag_filters;
+            found.into_iter().map(Cow::into_owned).collect::<Vec<Vec<u8>>>()
         };
-        assert_eq!(tags(&[], ""), None);
-        assert_eq!(tags(&[" "], "x-algolia-tagfilters="), None);
-        assert_eq!(tags(&["a,(b,c)"], "X-Algolia-TagFilters=d"), Some("a,(b,c),d".into()));
-        assert_eq!(tags(&["a", "a", "é"], ""), Some(r"a,a,\xc3\xa9".into()));
+        assert!(tags(&[], "").is_empty());
+        assert!(tags(&[" "], "x-algolia-tagfilters=").is_empty());
+        assert_eq!(tags(&["a,(b,c)"], "X-Algolia-TagFilters=d"), ["a,(b,c)".as_bytes(), b"d"]);
+        assert_eq!(
+            tags(&["(x", "a"], "x-algolia-tagfilters=b)"),
+            [&b"(x"[..], b"a", b"b)"],
+            "no group of several"
+        );
+        assert_eq!(tags(&["-é"], "x-algolia-tagfilters=-%FF"), ["-é".as_bytes(), b"\xff"]);
     }
 
     #[test]

@@ -104,7 +104,7 @@ impl Authenticator {
     /// Finds out who calls (C§13.2 steps 1, 3 and 4).
     ///
     /// Errors: `Forbidden` for unknown or missing credentials, refused referers and sources; `Invalid` when a
-    /// secured key has expired.
+    /// secured key has expired, and for tags that are to restrict the admin key.
     pub async fn authenticate(
         &self,
         keyring: &impl Keyring,
@@ -117,12 +117,19 @@ impl Authenticator {
         check_app_id(keyring, app_id)?;
         let digest = digest_of(value)?;
         if keyring.is_admin_key(digest) {
+            // whoever sends them counts on being shown no more
+            if !credentials.tag_filters.is_empty() {
+                return Err(Error::invalid(
+                    "X-Algolia-TagFilters restricts nothing with the admin key: send another key",
+                ));
+            }
             return Ok(Caller::Admin);
         }
         let mut caller = self.ordinary(keyring, value, digest, origin).await?;
         if let Caller::Key { key, restrictions, .. } = &mut caller {
             check_origin(key, restrictions, origin)?;
-            restrictions.extend(credentials.tag_filters.as_deref().map(Restrictions::of_tags).map(Arc::new));
+            let tags = credentials.tag_filters.iter().map(|tags| Restrictions::of_tags(tags));
+            restrictions.extend(tags.map(Arc::new));
         }
         Ok(caller)
     }

@@ -43,7 +43,7 @@ fn ring(change: impl FnOnce(&mut ApiKey)) -> Ring {
     ring
 }
 fn credentials<'a>(app_id: &'a str, key: &'a str) -> Credentials<'a> {
-    Credentials { app_id: Some(Cow::Borrowed(app_id)), key: Some(Cow::Borrowed(key)), tag_filters: None }
+    Credentials { app_id: Some(Cow::Borrowed(app_id)), key: Some(Cow::Borrowed(key)), tag_filters: vec![] }
 }
 fn call(ring: &Ring, key: &str, origin: Origin<'_>) -> Result<Caller> {
     at_once(Authenticator::default().authenticate(ring, &credentials("APP", key), origin))

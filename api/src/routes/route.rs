@@ -206,7 +206,9 @@ impl<H> Route<H> {
 
 /// Whether a path is about events, which say in their own words what they refuse (C§18.1).
 pub fn is_of_insights(path: &str) -> bool {
-    ["/1/events", "/1/usertokens/"].iter().any(|start| path.starts_with(start))
+    let of =
+        |start: &str| path.strip_prefix(start).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    of("/1/events") || of("/1/usertokens")
 }
 
 /// Whether `part` stands somewhere in `path`.

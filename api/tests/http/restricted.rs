@@ -246,4 +246,12 @@ async fn tags_of_a_header_hold_for_everything_that_is_read() {
     let in_url = "/1/indexes/t?x-algolia-tagfilters=old";
     assert_eq!(shown(asked(Method::GET, in_url, "", "").await.success()), "a");
     asked(Method::POST, "/1/indexes/t/query", "{}", "((a)").await.refused(400, "tagFilters");
+    for no_text in ["/1/indexes/t?x-algolia-tagfilters=-%FF", "/1/indexes/t/c?x-algolia-tagfilters=-%FF"] {
+        assert_eq!(asked(Method::GET, no_text, "", "").await.status.as_u16(), 400, "{no_text}");
+    }
+    let as_admin =
+        test::TestRequest::get().uri("/1/indexes/t").insert_header(("X-Algolia-TagFilters", "old"));
+    let as_admin = as_admin.insert_header(("X-Algolia-Application-Id", APP));
+    let as_admin = node.send(as_admin.insert_header(("X-Algolia-API-Key", ADMIN))).await;
+    as_admin.refused(400, "X-Algolia-TagFilters restricts nothing with the admin key");
 }

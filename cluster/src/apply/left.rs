@@ -36,6 +36,15 @@ pub fn unmark(files: &dyn Files, data: &Layout, group: GroupId) -> Result<(), St
 pub fn remove<M: Machine>(machine: &mut M, place: &DumpPlace) -> Result<(), Failure> {
     machine.leave()?;
     let DumpPlace { group, tree, data, files, found: _ } = place;
+    // none of that may come back once nothing says that it is left
+    for folder in [data.indices(), data.events()] {
+        match files.sync_dir(&folder) {
+            Err(e) if e.kind() != ErrorKind::NotFound => {
+                return Err(StoreError::io("sync", &folder, e).into());
+            }
+            _ => {}
+        }
+    }
     remove_file(&**files, &data.dump(*group))?;
     // last: these two tell a start that something is left
     tree.restore(0, &mut std::iter::empty())?;

@@ -181,6 +181,10 @@ impl Starter {
             }
         };
         self.groups.put(group);
+        if id != GroupId::META && left::is_marked(&*self.files, &self.layout, id)? {
+            // leaving was cut off before the log had it; not before the group runs, since the log may have it yet
+            left::unmark(&*self.files, &self.layout, id)?;
+        }
         Ok(())
     }
     fn open_machine(&self, id: GroupId) -> Result<(PlacementMachine, DumpPlace)> {
@@ -190,14 +194,10 @@ impl Starter {
     }
     /// Removes what a group has left here that this node left, and died before everything was gone.
     pub fn remove_left(&self, id: GroupId) -> Result<()> {
-        let is_marked = left::is_marked(&*self.files, &self.layout, id)?;
         if self.knows(id)? {
-            if is_marked {
-                // leaving was cut off before the log had it
-                left::unmark(&*self.files, &self.layout, id)?;
-            }
             return Ok(());
         }
+        let is_marked = left::is_marked(&*self.files, &self.layout, id)?;
         // a metadata store that is rebuilt has nothing of any group yet
         if !is_marked && self.kv.tree(&layout::tree(id))?.applied() == 0 {
             return Ok(());
@@ -405,8 +405,10 @@ pub fn read_state(folder: &DataFolder) -> Result<(Arc<MetaState>, BTreeMap<Group
     drop((meta, place));
     let groups = state.clusters.keys().flat_map(|cluster| state.groups_of(cluster));
     let groups = std::iter::once(GroupId::META).chain(groups);
-    let applied: Result<_> =
-        groups.map(|group| Ok((group, kv.tree(&layout::tree(group))?.applied()))).collect();
+    // with their dumps: a store that is rebuilt has nothing else yet
+    let mut applied =
+        |group| Ok((group, open_tree(&kv, layout, files, group, &mut warnings)?.tree.applied()));
+    let applied: Result<_> = groups.map(&mut applied).collect();
     kv.close()?;
     Ok((state, applied?))
 }

@@ -200,11 +200,12 @@ impl EventStore {
     pub fn append(&mut self, log_index: u64, received_ms: u64, events: &[Event]) {
         self.open.take(log_index, |share| {
             let mut rows = Vec::with_capacity(events.len());
-            for some in events.chunks(AT_A_TIME) {
-                some.iter()
-                    .for_each(|event| rows.extend(rows::of_event(event, log_index, received_ms, share)));
-                // a search that waits for this processor goes first
-                std::thread::yield_now();
+            for (number, event) in events.iter().enumerate() {
+                if number % AT_A_TIME == AT_A_TIME - 1 {
+                    // a search that waits for this processor goes first; who waits for the store are reports and work on files
+                    std::thread::yield_now();
+                }
+                rows.extend(rows::of_event(event, log_index, received_ms, share));
             }
             rows
         });

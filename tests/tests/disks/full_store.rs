@@ -14,6 +14,8 @@ const MOUNT_MB: u64 = 16;
 const NODES: usize = 4;
 /// The node whose store fails.
 const ILL: usize = 2;
+/// Replicas of a node that is one of three: of each placement group, and of what all nodes know.
+const ALL: u64 = 17;
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Indices that are made until the store has failed.
 const INDICES_MAX: usize = 2_000;
@@ -30,6 +32,28 @@ fn write(cluster: &Cluster, index: usize) {
     let task = cluster.any().send("PUT", &path, &record(index)).unwrap().success().unwrap();
     cluster.wait_task(&format!("i{index}"), task.task_id().unwrap()).unwrap();
 }
+fn overview(cluster: &Cluster) -> Value {
+    cluster.any().send("GET", "/admin/cluster", &json!({})).unwrap().success().unwrap().body
+}
+/// Whether the cluster waits for nothing but the removal of a node: one that is drained keeps a copy of what all nodes know alone.
+fn is_drained(waits_for: &Value) -> bool {
+    waits_for.as_str().unwrap().ends_with("is drained and can be removed")
+}
+/// Waits until the ill node has so many replicas at least.
+fn until_it_has(cluster: &Cluster, replicas: u64) {
+    let end = Instant::now() + 2 * PATIENCE;
+    loop {
+        let seen = overview(cluster);
+        let ill = seen["nodes"].as_array().unwrap().iter().find(|node| node["name"] == "n2").unwrap();
+        if ill["replicas"].as_u64() >= Some(replicas)
+            && seen["waits"].as_array().unwrap().iter().all(is_drained)
+        {
+            return;
+        }
+        assert!(Instant::now() < end, "{} replicas: {}", ill["replicas"], seen["waits"]);
+        std::thread::sleep(Duration::from_millis(500));
+    }
+}
 /// Every record of so many indices is read at every node, and the nodes hold the same.
 fn check(cluster: &Cluster, indices: usize) {
     let end = Instant::now() + PATIENCE;
@@ -42,30 +66,33 @@ fn check(cluster: &Cluster, indices: usize) {
             }
         }
     }
+    // they compare what they hold every two seconds
+    std::thread::sleep(Duration::from_secs(3));
     cluster.check_alike().unwrap();
 }
-/// Asks that a node be drained, or no more, and waits until groups stand where they shall.
 fn ask(cluster: &Cluster, what: &str, node: usize) {
-    let path = format!("/admin/nodes/n{node}/{what}");
     let end = Instant::now() + 2 * PATIENCE;
     loop {
-        let answer = cluster.any().post(&path, &json!({})).unwrap();
+        let answer = cluster.any().post(&format!("/admin/nodes/n{node}/{what}"), &json!({})).unwrap();
         if answer.status == 200 {
             break;
         }
         assert!(Instant::now() < end, "{what} n{node}: {}", answer.body);
         std::thread::sleep(Duration::from_millis(500));
     }
-    let is_over = format!("n{node} is drained and can be removed");
+}
+/// Drains a node, and waits until it holds no group any more.
+fn drain(cluster: &Cluster, node: usize) {
+    ask(cluster, "drain", node);
+    let end = Instant::now() + 2 * PATIENCE;
+    let is_over = json!(format!("n{node} is drained and can be removed"));
     loop {
-        let seen = cluster.any().send("GET", "/admin/cluster", &json!({})).unwrap().success().unwrap().body;
-        let waits: Vec<&str> = seen["waits"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
-        // one that is drained keeps a copy of what all nodes know, and nothing else
-        let is_drained = |text: &&str| text.ends_with("is drained and can be removed");
-        if waits.iter().all(is_drained) && (what != "drain" || waits.contains(&is_over.as_str())) {
+        let seen = overview(cluster);
+        let waits = seen["waits"].as_array().unwrap();
+        if waits.contains(&is_over) && waits.iter().all(is_drained) {
             return;
         }
-        assert!(Instant::now() < end, "{what} n{node}: {waits:?}");
+        assert!(Instant::now() < end, "n{node} is not drained: {waits:?}");
         std::thread::sleep(Duration::from_millis(500));
     }
 }
@@ -81,7 +108,7 @@ fn a_metadata_store_without_room_costs_no_answered_write_and_no_group() {
     cluster.wait_ready().unwrap();
     let mut indices = 20;
     (0..indices).for_each(|index| write(&cluster, index));
-    ask(&cluster, "drain", ILL);
+    drain(&cluster, ILL);
     disk.fill(0).unwrap();
     let ill = cluster.clients().remove(ILL);
     while !has_failed(&ill) {
@@ -94,20 +121,23 @@ fn a_metadata_store_without_room_costs_no_answered_write_and_no_group() {
     // it has room again, and stays as it is for the life of the process; every group comes to it all the same
     disk.empty().unwrap();
     ask(&cluster, "undrain", ILL);
-    ask(&cluster, "drain", 1);
+    drain(&cluster, 1);
+    until_it_has(&cluster, ALL);
     write(&cluster, indices);
     indices += 1;
     check(&cluster, indices);
     // its groups go, and come again, while it is ill
     ask(&cluster, "undrain", 1);
-    ask(&cluster, "drain", ILL);
+    drain(&cluster, ILL);
     ask(&cluster, "undrain", ILL);
+    until_it_has(&cluster, ALL / 2);
     check(&cluster, indices);
     assert!(has_failed(&ill));
     // it dies while all of that is in memory, and dies once more
     for _ in 0..2 {
         cluster.kill(ILL).unwrap();
         cluster.restart(ILL).unwrap();
+        until_it_has(&cluster, ALL / 2);
         check(&cluster, indices);
         assert!(!has_failed(&cluster.clients()[ILL]));
     }

@@ -128,12 +128,12 @@ pub(super) fn parse_within(body: &[u8], now_ms: u64, past_ms: u64) -> Checked<Ve
         }
         _ => {
             let mut all = Vec::with_capacity(events.len());
-            for some in events.chunks(AT_A_TIME) {
-                for given in some {
-                    all.push(event(given, now_ms, past_ms)?);
+            for (number, given) in events.into_iter().enumerate() {
+                if number % AT_A_TIME == AT_A_TIME - 1 {
+                    // a search that waits for this processor goes first
+                    std::thread::yield_now();
                 }
-                // a search that waits for this processor goes first
-                std::thread::yield_now();
+                all.push(event(given, now_ms, past_ms)?);
             }
             Ok(all)
         }
