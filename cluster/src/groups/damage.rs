@@ -1,6 +1,6 @@
 //! What can be done with a stopped node whose log is damaged: look, start anew from the other nodes, or accept the loss.
 
-use crate::groups::start;
+use crate::groups::kept;
 use quorate_model::{Error, GroupId, Result};
 use quorate_node::{UnreadableEvents, accept_lost_events as accept_lost_events_of};
 use quorate_raft::log::{Log, LogOptions};
@@ -126,7 +126,7 @@ pub fn start_anew(data_dir: &Path, confirm: Option<&str>) -> Result<PathBuf> {
         ));
     }
     let folder = confirmed(data_dir, confirm)?;
-    if is_gone && start::read_state(&folder)?.0.present_nodes().len() <= 1 {
+    if is_gone && kept::read_state(&folder)?.0.present_nodes().len() <= 1 {
         return Err(Error::invalid(
             "the log is gone, and no other node has what is in this folder: nothing was changed. Put back the folder raft",
         ));
@@ -172,11 +172,11 @@ pub fn accept_loss(data_dir: &Path, confirm: Option<&str>) -> Result<LogReport> 
         ));
     }
     let folder = confirmed(data_dir, confirm)?;
-    let self_id = start::node_number(&folder);
-    let (state, _) = start::read_state(&folder)?;
+    let self_id = kept::node_number(&folder);
+    let (state, _) = kept::read_state(&folder)?;
     // the log may have lost who they were
     let others = |group: GroupId| state.wanted(group).into_iter().any(|node| node != self_id);
-    let reached = start::read_reached(&folder)?;
+    let reached = kept::read_reached(&folder)?;
     let groups: BTreeSet<GroupId> = report.groups.keys().chain(reached.keys()).copied().collect();
     let is_unsaid = |group: &GroupId| report.groups.get(group).is_none_or(|known| known.voters.is_empty());
     if groups.iter().any(|group| is_unsaid(group) && others(*group)) {

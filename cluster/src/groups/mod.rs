@@ -1,6 +1,7 @@
 //! Which groups this node is a member of: each is started once and looked up without a lock.
 
 pub mod damage;
+pub mod kept;
 pub mod leases;
 pub mod reach;
 pub mod reopen;

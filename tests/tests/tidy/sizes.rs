@@ -33,7 +33,6 @@ const FILES: &[(&str, &str)] = &[
     ("cluster/raft/tests/node.rs", SCRIPTS),
     ("cluster/raft/tests/simulation/world.rs", WORLD),
     ("cluster/src/command/tests.rs", CASES),
-    ("cluster/src/groups/start.rs", OPENING),
     ("cluster/src/membership/overview.rs", FIELDS),
     ("cluster/src/membership/simulation/world.rs", WORLD),
     ("cluster/src/meta/tests.rs", SCRIPTS),

@@ -12,7 +12,7 @@ pub use plan::{NodeSurvey, RecoveryPlan};
 use crate::clock;
 use crate::command::NodeState;
 use crate::command::{self, Command, MetaCommand};
-use crate::groups::{damage, start};
+use crate::groups::{damage, kept};
 use crate::meta::{IndexRow, MetaState};
 use bytes::Bytes;
 use plan::{Future, KnownNode};
@@ -155,7 +155,7 @@ impl Opened {
             return Err(Error::invalid(format!("{} is no data folder of a node", data_dir.display())));
         }
         let folder = DataFolder::open(data_dir)?;
-        let (meta, applied) = start::read_state(&folder)?;
+        let (meta, applied) = kept::read_state(&folder)?;
         let log = Log::open(LogOptions::new(&folder.layout().raft())).map_err(failed)?;
         let Some(installation) = &meta.installation else {
             return Err(Error::invalid("this node has never been part of an installation"));
@@ -166,7 +166,7 @@ impl Opened {
         let clusters = meta.clusters.keys().map(|name| (name.clone(), meta.groups_of(name)));
         let mut survey = NodeSurvey {
             app_id: installation.app_id.clone(),
-            node: start::node_number(&folder),
+            node: kept::node_number(&folder),
             nodes: meta.present_nodes().into_iter().map(known).collect(),
             clusters: clusters.collect(),
             replicas: [].into(),
@@ -188,7 +188,7 @@ impl Opened {
     /// place of such files. Cost: all files of indices are read.
     fn look_at_files(&mut self) -> Result<&NodeSurvey> {
         let (groups, layout) = (self.survey.replicas.keys().copied(), self.folder.layout());
-        self.survey.partial = start::read_damage(&self.folder, groups.clone())?;
+        self.survey.partial = kept::read_damage(&self.folder, groups.clone())?;
         for group in groups {
             if !Incoming::of_group(layout, group)?.is_empty() {
                 self.survey.partial.entry(group).or_insert_with(|| plan::STATE_ON_ITS_WAY.to_owned());
