@@ -159,8 +159,7 @@ async fn take(
         state.service().keep_abreast().await?;
     }
     if found.route.work != Work::Watch {
-        let check = |sources: &_| sources::gate::check(sources, request, state.trusted_proxies());
-        state.service().with_sources(check)?;
+        state.service().with_sources(|it| sources::gate::check(it, request, state.trusted_proxies()))?;
     }
     let refused = |error| refused(found.route, error);
     let caller_address = caller_address(request, state);

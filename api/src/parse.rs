@@ -99,12 +99,10 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 /// Refuses everything but an object at the first level: derived readers would take a list by position too.
 pub fn check_object(body: &[u8]) -> Result<()> {
     let at = body.iter().position(|byte| !byte.is_ascii_whitespace()).unwrap_or(body.len());
+    let place = TextPosition::of(body, at);
     match body.get(at) {
         Some(b'{') => Ok(()),
-        Some(_) => Err(Error::invalid(format!(
-            "parse error: expected a JSON object near {}",
-            TextPosition::of(body, at)
-        ))),
+        Some(_) => Err(Error::invalid(format!("parse error: expected a JSON object near {place}"))),
         None => Err(Error::invalid("parse error: the body is empty near line:1 column:1")),
     }
 }
@@ -169,9 +167,7 @@ pub fn check_depth(body: &[u8]) -> Result<()> {
 ///
 /// Errors: `Invalid` when that is more than [`TREE_BYTES_MAX`].
 pub fn tree_bytes(body: &[u8]) -> Result<usize> {
-    let objects = memchr::memchr_iter(b'{', body).count();
-    let values = memchr::memchr2_iter(b'[', b',', body).count();
-    let at_most = body.len() + objects * OBJECT_BYTES + values * VALUE_BYTES;
+    let at_most = body.len() + OBJECT_BYTES * memchr::memchr3_iter(b'{', b'[', b',', body).count();
     if at_most <= FEW_BYTES {
         return Ok(at_most);
     }
@@ -195,7 +191,7 @@ pub fn tree_bytes(body: &[u8]) -> Result<usize> {
     }
 }
 /// Bytes of a tree so small that it does not matter which of these characters stand in texts.
-const FEW_BYTES: usize = 8 << 10;
+const FEW_BYTES: usize = 12 << 10;
 /// Bytes of a tree of values.
 const TREE_BYTES_MAX: usize = 48 << 20;
 /// Bytes of an object with one member: its node has room for eleven.

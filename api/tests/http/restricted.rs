@@ -245,7 +245,6 @@ async fn tags_of_a_header_hold_for_everything_that_is_read() {
     asked(Method::GET, "/1/indexes/t/b", "", "public").await.success();
     let in_url = "/1/indexes/t?x-algolia-tagfilters=old";
     assert_eq!(shown(asked(Method::GET, in_url, "", "").await.success()), "a");
-    asked(Method::POST, "/1/indexes/t/query", "{}", "((a)").await.refused(400, "tagFilters");
     for no_text in ["/1/indexes/t?x-algolia-tagfilters=-%FF", "/1/indexes/t/c?x-algolia-tagfilters=-%FF"] {
         assert_eq!(asked(Method::GET, no_text, "", "").await.status.as_u16(), 400, "{no_text}");
     }

@@ -35,9 +35,16 @@ fn forgotten_users() -> Limit {
     )
 }
 
+fn body() -> Limit {
+    let batch = json!({"events": [event(json!({"objectIDs": ["1"]}))]}).to_string();
+    let of = |bytes: usize| padded(Method::POST, EVENTS, &batch, bytes);
+    let [at, past] = [of(EVENTS_BODY_BYTES_MAX), of(EVENTS_BODY_BYTES_MAX + 1)];
+    let refused = tried(at, past, 413, "Request Entity Too Large");
+    here("body of events", bytes(EVENTS_BODY_BYTES_MAX), "413", vec![refused])
+}
+
 /// Every row of it, in the order of the contract.
 pub fn all() -> Vec<Limit> {
-    let batch = json!({"events": [event(json!({"objectIDs": ["1"]}))]}).to_string();
     let many = repeated(EVENTS_MAX, |n| event(json!({"objectIDs": [n.to_string()]})));
     let [at, past] = many.map(|events| ask(Method::POST, EVENTS, json!({ "events": events })));
     let objects = repeated(EVENT_OBJECTS_MAX, |n| json!(n.to_string()));
@@ -53,17 +60,7 @@ pub fn all() -> Vec<Limit> {
     let amount = [json!("1".repeat(AMOUNT_CHARS_MAX)), json!("1".repeat(AMOUNT_CHARS_MAX + 1))];
     vec![
         forgotten_users(),
-        here(
-            "body of events",
-            bytes(EVENTS_BODY_BYTES_MAX),
-            "413",
-            vec![tried(
-                padded(Method::POST, EVENTS, &batch, EVENTS_BODY_BYTES_MAX),
-                padded(Method::POST, EVENTS, &batch, EVENTS_BODY_BYTES_MAX + 1),
-                413,
-                "Request Entity Too Large",
-            )],
-        ),
+        body(),
         here(
             "events of a batch",
             count(EVENTS_MAX),
