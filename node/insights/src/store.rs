@@ -25,14 +25,12 @@ use crate::segment::{Segment, SegmentWriter};
 use quorate_model::Event;
 use quorate_model::analytics::Day;
 use quorate_model::event::CountedSearch;
+use quorate_model::give_way::give_way;
 use quorate_store::files::Files;
 use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-/// Events whose rows are made at a time, in a tenth of a millisecond.
-const AT_A_TIME: usize = 50;
 
 /// Bytes of rows in memory that ask for being sealed.
 pub const OPEN_BYTES_MAX: usize = 32 << 20;
@@ -201,10 +199,8 @@ impl EventStore {
         self.open.take(log_index, |share| {
             let mut rows = Vec::with_capacity(events.len());
             for (number, event) in events.iter().enumerate() {
-                if number % AT_A_TIME == AT_A_TIME - 1 {
-                    // a search that waits for this processor goes first; who waits for the store are reports and work on files
-                    std::thread::yield_now();
-                }
+                // who waits for the store meanwhile are reports, and work on files
+                give_way(number);
                 rows.extend(rows::of_event(event, log_index, received_ms, share));
             }
             rows

@@ -9,6 +9,7 @@ pub mod dictionary;
 pub mod error;
 pub mod event;
 pub mod filter;
+pub mod give_way;
 pub mod ids;
 pub mod json;
 pub mod key;

@@ -1,8 +1,7 @@
 //! How is a body with events read (C§18.2, C§18.1)? The first thing that is wrong with it refuses all of it.
 
 use super::{AMOUNT_CHARS_MAX, Event, EventKind, EventObject, EventTarget, Money, QueryId};
-use crate::ids::IndexName;
-use crate::limits;
+use crate::{give_way::give_way, ids::IndexName, limits};
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -14,9 +13,6 @@ const FUTURE_MS: u64 = 24 * 3_600 * 1_000;
 /// A timestamp that is further ahead counts as none. Clocks differ by seconds: if the node's own decided, an event that is sent again
 /// could have none at first and one later, and would count twice.
 const AHEAD_MS: u64 = 2 * 60 * 1_000;
-
-/// Events that are read at a time, in a tenth of a millisecond.
-const AT_A_TIME: usize = 50;
 
 /// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,21 +122,12 @@ pub(super) fn parse_within(body: &[u8], now_ms: u64, past_ms: u64) -> Checked<Ve
         count if count > limits::EVENTS_MAX => {
             refused(format!("Cannot process more than {} events in a batch", limits::EVENTS_MAX))
         }
-        _ => {
-            let mut all = Vec::with_capacity(events.len());
-            for (number, given) in events.into_iter().enumerate() {
-                if number % AT_A_TIME == AT_A_TIME - 1 {
-                    // a search that waits for this processor goes first
-                    std::thread::yield_now();
-                }
-                all.push(event(given, now_ms, past_ms)?);
-            }
-            Ok(all)
-        }
+        _ => events.into_iter().enumerate().map(|(at, given)| event(at, given, now_ms, past_ms)).collect(),
     }
 }
 
-fn event(given: &RawValue, now_ms: u64, past_ms: u64) -> Checked<Event> {
+fn event(at: usize, given: &RawValue, now_ms: u64, past_ms: u64) -> Checked<Event> {
+    give_way(at);
     if json_type(given) != "object" {
         return refused("Invalid payload");
     }
