@@ -128,6 +128,10 @@ impl Authenticator {
         let mut caller = self.ordinary(keyring, value, digest, origin).await?;
         if let Caller::Key { key, restrictions, .. } = &mut caller {
             check_origin(key, restrictions, origin)?;
+            if credentials.tag_filters.iter().map(|tags| tags.len()).sum::<usize>() > TAG_FILTERS_BYTES_MAX {
+                let expected = format!("at most {TAG_FILTERS_BYTES_MAX} bytes");
+                return Err(Error::parameter("X-Algolia-TagFilters", &expected));
+            }
             let tags = credentials.tag_filters.iter().map(|tags| Restrictions::of_tags(tags));
             restrictions.extend(tags.map(Arc::new));
         }
@@ -331,6 +335,8 @@ pub fn check_app_id(keyring: &impl Keyring, app_id: &str) -> Result<()> {
     }
 }
 
+/// Bytes of the tags that a call has outside of its parameters.
+const TAG_FILTERS_BYTES_MAX: usize = 4 << 10;
 /// What is said of an application id or a key that is none.
 pub const INVALID_CREDENTIALS: &str = "Invalid Application-ID or API key";
 

@@ -152,10 +152,16 @@ impl Restrictions {
         found
     }
 
-    /// What tags that a caller sends as those records have to have force on the call; what is no UTF-8 refuses it.
+    /// What tags that a caller sends as those records have to have force on the call. What is no UTF-8, and a `-` that no tag follows,
+    /// refuse it: records without a tag of such a name would all pass.
     pub fn of_tags(tags: &[u8]) -> Self {
-        let tags: String = form_urlencoded::byte_serialize(tags).collect();
-        Restrictions::parse(&format!("tagFilters={tags}"))
+        let text: String = form_urlencoded::byte_serialize(tags).collect();
+        let mut found = Restrictions::parse(&format!("tagFilters={text}"));
+        if tags.windows(2).any(|two| two[0] == b'-' && (two[1].is_ascii_whitespace() || two[1] == b'(')) {
+            found.filter =
+                Err(Error::parameter("X-Algolia-TagFilters", "tags, each of them right behind its `-`"));
+        }
+        found
     }
 
     /// Whether the caller's address is inside an allowed network.

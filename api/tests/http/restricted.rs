@@ -248,6 +248,10 @@ async fn tags_of_a_header_hold_for_everything_that_is_read() {
     for no_text in ["/1/indexes/t?x-algolia-tagfilters=-%FF", "/1/indexes/t/c?x-algolia-tagfilters=-%FF"] {
         assert_eq!(asked(Method::GET, no_text, "", "").await.status.as_u16(), 400, "{no_text}");
     }
+    for wrong in ["- old", "public,-(old)", "-\told", &"a,".repeat(3_000)] {
+        let answer = asked(Method::POST, "/1/indexes/t/query", "{}", wrong).await;
+        answer.refused(400, "Invalid value for \"X-Algolia-TagFilters\" parameter, expected");
+    }
     let as_admin =
         test::TestRequest::get().uri("/1/indexes/t").insert_header(("X-Algolia-TagFilters", "old"));
     let as_admin = as_admin.insert_header(("X-Algolia-Application-Id", APP));

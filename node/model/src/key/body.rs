@@ -24,9 +24,6 @@ const MEMBERS: [&str; 8] = [
 /// What stands in a key that was read, and is passed over when it is sent back.
 const READ_ONLY: [&str; 2] = ["value", "createdAt"];
 
-/// How the rights of a service begin that is no more: keys that are brought here may have them, and they mean nothing (C§13.1).
-const FORMER_RIGHTS: &str = "nlu";
-
 impl ApiKey {
     /// A key without a value and a time, as a caller wants it: what is not given has its default. With `index` it is for that
     /// index alone.
@@ -67,7 +64,6 @@ fn rights(given: &Members<'_>, index: Option<&IndexName>) -> Result<Vec<Acl>> {
     for (at, value) in given.list("acl", KEY_LIST_ENTRIES_MAX)?.iter().enumerate() {
         let path = format!("acl[{at}]");
         let right = match value.as_str() {
-            Some(name) if name.starts_with(FORMER_RIGHTS) => continue,
             Some(name) => name.parse::<Acl>()?,
             None => return Err(Error::parameter(&path, "string, the name of a right")),
         };
@@ -151,9 +147,6 @@ mod tests {
         });
         let key = read(whole, None).unwrap();
         assert_eq!(key.acl, [Acl::Search, Acl::Browse]);
-        let brought = json!({"acl": ["nluReadAnswers", "search", "nluWriteProject"]});
-        assert_eq!(read(brought, None).unwrap().acl, [Acl::Search]);
-        assert!(read(json!({"acl": ["NluReadAnswers"]}), None).is_err());
         assert_eq!((key.value.as_str(), key.created_at, key.validity), ("", 0, 3));
         assert_eq!((key.max_hits_per_query, key.max_queries_per_ip_per_hour), (1, 2));
         assert_eq!(key.indexes, ["a", "b*", "*c", "*d*", "*"]);
