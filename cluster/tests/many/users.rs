@@ -86,7 +86,8 @@ async fn c15_every_node_serves_every_user() {
             }
         }
         let everyone = vec![put("all", json!({"n": 99, "word": "shoe"}))];
-        write(installation.node(2), "*", INDEX, everyone).await.expect("written");
+        let written = write(installation.node(2), "*", INDEX, everyone).await;
+        installation.through(2, written).await;
         for node in installation.nodes() {
             for (who, expected) in [
                 ("jane", vec![0, 1, 2, 99]),
