@@ -3,6 +3,7 @@
 use crate::differs::leader_of;
 use crate::harness::*;
 use crate::refusing::{Refused, Refusing};
+use quorate_cluster::Recovery;
 use quorate_store::files::{Files, RealFiles};
 use quorate_store::layout::Layout;
 use serde_json::json;
@@ -54,6 +55,11 @@ async fn what_a_node_was_leaving_when_it_died_is_no_copy_of_a_group_that_comes_b
         std::fs::remove_dir_all(died.path().join("state")).expect("removed");
         let data = Layout::new(died.path());
         assert!(data.dump(group).exists() && data.left(group).exists());
+        // who recovers an installation founds no group anew where something is left of it
+        let looked_at = tempfile::tempdir().expect("a temporary folder");
+        copy(died.path(), looked_at.path());
+        let survey = Recovery::survey(looked_at.path()).expect("a survey");
+        assert!(survey.leftovers.contains(&group), "{:?}", survey.leftovers);
         patiently("its return", || installation.node(0).undrain_node("n1"))
             .await
             .expect("it may hold groups");
