@@ -335,8 +335,8 @@ pub fn check_app_id(keyring: &impl Keyring, app_id: &str) -> Result<()> {
     }
 }
 
-/// Bytes of the tags that a call has outside of its parameters.
-const TAG_FILTERS_BYTES_MAX: usize = 4 << 10;
+/// Bytes of the tags that a call has outside of its parameters (C§20).
+pub const TAG_FILTERS_BYTES_MAX: usize = 4 << 10;
 /// What is said of an application id or a key that is none.
 pub const INVALID_CREDENTIALS: &str = "Invalid Application-ID or API key";
 

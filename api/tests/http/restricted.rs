@@ -1,6 +1,7 @@
 //! Does everything that a key forces hold, whatever else is asked for, and for calls that are no searches? (C§13.3)
 
 use super::*;
+use quorate_api::auth::TAG_FILTERS_BYTES_MAX;
 use quorate_api::auth::secured::derive;
 use serde_json::json;
 
@@ -248,6 +249,10 @@ async fn tags_of_a_header_hold_for_everything_that_is_read() {
     for no_text in ["/1/indexes/t?x-algolia-tagfilters=-%FF", "/1/indexes/t/c?x-algolia-tagfilters=-%FF"] {
         assert_eq!(asked(Method::GET, no_text, "", "").await.status.as_u16(), 400, "{no_text}");
     }
+    let most = format!("{},", "x".repeat(511)).repeat(TAG_FILTERS_BYTES_MAX / 512);
+    asked(Method::POST, "/1/indexes/t/query", "{}", &most).await.success();
+    let past = asked(Method::POST, "/1/indexes/t/query", "{}", &format!("{most}a")).await;
+    past.refused(400, "Invalid value for \"X-Algolia-TagFilters\" parameter, expected at most 4096 bytes");
     for wrong in ["- old", "public,-(old)", "-\told", &"a,".repeat(3_000)] {
         let answer = asked(Method::POST, "/1/indexes/t/query", "{}", wrong).await;
         answer.refused(400, "Invalid value for \"X-Algolia-TagFilters\" parameter, expected");

@@ -385,5 +385,11 @@ fn texts() -> Vec<Limit> {
             "counts as none",
             &[(FULL, "a_longer_user_token_counts_as_none")],
         ),
+        by(
+            "`X-Algolia-TagFilters` of a call, all of them together",
+            bytes(quorate_api::auth::TAG_FILTERS_BYTES_MAX),
+            "400",
+            &[("api/tests/http/restricted.rs", "tags_of_a_header_hold_for_everything_that_is_read")],
+        ),
     ]
 }
