@@ -89,8 +89,8 @@ pub async fn answer(request: HttpRequest, payload: web::Payload, state: web::Dat
     let sent = reply.body.len() as u64;
     let status = reply.status.as_u16();
     let (id, took) = (correlation_id(), started.elapsed());
-    if let Some((_, route)) = row {
-        let answered = Answered { route, address: client, id: id.to_str().unwrap_or_default(), took };
+    if let Some((number, route)) = row {
+        let answered = Answered { number, route, address: client, id: id.to_str().unwrap_or_default(), took };
         logs::note(&state, &request, &note, &reply, &answered);
     }
     let delivery = Delivery { held, connection, id: id.clone(), readers };

@@ -1,7 +1,6 @@
 //! How do a call and its answer look without the keys in them, and cut to what is kept?
 
 use crate::routes::Route;
-use actix_web::http::header::HeaderMap;
 use memchr::memmem::Finder;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -9,7 +8,9 @@ use std::borrow::Cow;
 use std::sync::LazyLock;
 
 /// Characters of a body and of an answer that are kept (C§14).
-pub const TEXT_CHARS_MAX: usize = 1_000;
+const TEXT_CHARS_MAX: usize = 1_000;
+/// Bytes that so many characters have at most.
+pub const TEXT_BYTES_MAX: usize = 4 * TEXT_CHARS_MAX;
 /// Bytes of a URL and of all headers that are kept.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Characters of a key that are shown (C§14), of one that has several times as many.
@@ -39,34 +40,25 @@ const KEYS: &[&str] = &["apiKey", "key", "value"];
 
 /// A key as it is shown.
 pub fn masked(key: &str) -> String {
-    let (shown, rest) = shown(key);
-    [shown, rest].concat()
-}
-fn shown(key: &str) -> (&str, &'static str) {
     let is_long = key.chars().nth(3 * SHOWN_CHARS).is_some();
     let end = key.char_indices().nth(SHOWN_CHARS).filter(|_| is_long).map_or(0, |(at, _)| at);
-    (&key[..end], "***")
+    [&key[..end], "***"].concat()
 }
 
-/// Writes the headers, one a line.
-pub fn headers(headers: &HeaderMap, text: &mut Vec<u8>) {
+/// Writes the headers, pairs of a name in small letters and a value, one a line.
+pub fn headers<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, text: &mut Vec<u8>) {
     for (name, value) in headers {
-        let (name, value) = (name.as_str(), value.as_bytes());
+        let is_secret = SECRET_HEADERS.iter().any(|secret| secret.as_bytes() == name);
+        let value = match is_secret {
+            true => masked(std::str::from_utf8(value).unwrap_or_default()).into_bytes().into(),
+            false => Cow::Borrowed(value),
+        };
         if text.len() + name.len() + value.len() + 3 > LINE_BYTES_MAX {
             break;
         }
-        text.extend_from_slice(name.as_bytes());
-        text.extend_from_slice(b": ");
-        match SECRET_HEADERS.contains(&name) {
-            true => {
-                let value = std::str::from_utf8(value).unwrap_or_default();
-                let (shown, rest) = shown(value);
-                text.extend_from_slice(shown.as_bytes());
-                text.extend_from_slice(rest.as_bytes());
-            }
-            false => text.extend_from_slice(value),
+        for part in [name, b": ", &value, b"\n"] {
+            text.extend_from_slice(part);
         }
-        text.push(b'\n');
     }
 }
 
@@ -159,6 +151,10 @@ impl OwnKey {
         }
         before.as_ref()
     }
+    /// The key as it is shown.
+    pub fn masked(&self) -> String {
+        masked(&String::from_utf8_lossy(self.0.needle()))
+    }
     /// Whether a text has it.
     pub fn is_in(&self, text: &[u8]) -> bool {
         self.0.find(text).is_some()
@@ -170,7 +166,7 @@ impl OwnKey {
         if left == 0 && !self.is_in(text) {
             return Cow::Borrowed(text);
         }
-        let mask = masked(&String::from_utf8_lossy(key));
+        let mask = self.masked();
         let mut out = Vec::with_capacity(text.len());
         let mut rest = &text[..text.len() - left];
         while let Some(at) = self.0.find(rest) {
@@ -196,6 +192,13 @@ impl OwnKey {
     }
 }
 
+/// The beginning of a text, with all that is kept of it. Cost: a look at some hundred bytes at a time.
+pub fn beginning(bytes: &[u8]) -> &[u8] {
+    match bytes.get(..TEXT_CHARS_MAX) {
+        Some(chars) if chars.is_ascii() => chars,
+        _ => &bytes[..bytes.len().min(TEXT_BYTES_MAX)],
+    }
+}
 /// The first characters of a text. Cost: one look at their bytes, some at a time.
 fn cut(bytes: &[u8]) -> &[u8] {
     const AT_A_TIME: usize = 64;
@@ -203,7 +206,7 @@ fn cut(bytes: &[u8]) -> &[u8] {
     const FIRST_THAT_BEGINS: i8 = -64;
     let begins = |byte: &u8| *byte as i8 >= FIRST_THAT_BEGINS;
     // a character has four bytes at most
-    let bytes = &bytes[..bytes.len().min(4 * TEXT_CHARS_MAX)];
+    let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
     let (mut chars, mut end) = (0, 0);
     for some in bytes.chunks(AT_A_TIME) {
         let begun = usize::from(some.iter().map(|byte| u8::from(begins(byte))).sum::<u8>());
@@ -223,7 +226,6 @@ mod tests {
     use super::*;
     use crate::routes::Verb;
     use crate::table::ROUTER;
-    use actix_web::http::header::{HeaderName, HeaderValue};
 
     const SECRET: &str = "0123456789abcdef0123456789abcdef";
 
@@ -242,25 +244,22 @@ mod tests {
 
     #[test]
     fn no_header_shows_a_key() {
-        let mut map = HeaderMap::new();
-        for name in SECRET_HEADERS {
-            map.append(HeaderName::from_static(name), HeaderValue::from_static(SECRET));
-        }
-        map.append(HeaderName::from_static("user-agent"), HeaderValue::from_static("a \"quoted\" agent"));
-        let text = |map: &HeaderMap| {
+        let mut pairs: Vec<(String, String)> =
+            SECRET_HEADERS.iter().map(|name| ((*name).to_owned(), SECRET.to_owned())).collect();
+        // a long secret is short when it is shown
+        pairs.push(("cookie".to_owned(), "s".repeat(LINE_BYTES_MAX)));
+        pairs.push(("user-agent".to_owned(), "a \"quoted\" agent".to_owned()));
+        let text = |pairs: &[(String, String)]| {
             let mut text = vec![];
-            headers(map, &mut text);
+            headers(pairs.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes())), &mut text);
             String::from_utf8(text).unwrap()
         };
-        let all = text;
-        let text = text(&map);
-        assert!(!text.contains(SECRET) && text.contains("x-algolia-api-key: 012***\n"), "{text}");
-        assert!(text.contains("user-agent: a \"quoted\" agent\n"), "{text}");
-        for at in 0..100 {
-            let name = HeaderName::from_bytes(format!("x-{at}").as_bytes()).unwrap();
-            map.append(name, HeaderValue::from_str(&"v".repeat(200)).unwrap());
-        }
-        assert!(all(&map).len() <= LINE_BYTES_MAX);
+        let short = text(&pairs);
+        assert!(!short.contains(SECRET) && short.contains("x-algolia-api-key: 012***\n"), "{short}");
+        assert!(short.ends_with("cookie: sss***\nuser-agent: a \"quoted\" agent\n"), "{short}");
+        pairs.extend((0..100).map(|at| (format!("x-{at}"), "v".repeat(200))));
+        let long = text(&pairs);
+        assert!(long.len() <= LINE_BYTES_MAX && long.contains("x-10: v"), "{long}");
     }
 
     #[test]
@@ -354,8 +353,10 @@ mod tests {
                 let text = format!("{}{}", "x".repeat(others), letter.repeat(TEXT_CHARS_MAX + 1));
                 let expected: String = text.chars().take(TEXT_CHARS_MAX).collect();
                 assert_eq!(cut(text.as_bytes()), expected.as_bytes(), "{letter} {others}");
+                assert_eq!(cut(beginning(text.as_bytes())), expected.as_bytes(), "{letter} {others}");
             }
             assert_eq!(cut(letter.as_bytes()), letter.as_bytes());
+            assert_eq!(beginning(letter.as_bytes()), letter.as_bytes());
         }
         assert_eq!(cut(&[0x80; 10_000]).len(), 4 * TEXT_CHARS_MAX, "what is no text has a bound, too");
     }

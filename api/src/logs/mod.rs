@@ -2,26 +2,22 @@
 
 mod mask;
 mod note;
+mod noted;
+mod packed;
 
 pub use note::CallNote;
 
 use crate::auth::Caller;
 use crate::call::Call;
-use crate::logs::mask::OwnKey;
 use crate::reply::Reply;
 use crate::routes::{BodyKind, Need, Route, Work};
 use crate::state::ApiState;
 use actix_web::HttpRequest;
-use percent_encoding::percent_decode_str;
-use quorate_cluster::request_log::{
-    CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, RequestLog, Secret,
-};
-use quorate_cluster::{ReadRights, rfc3339};
+use quorate_cluster::request_log::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret};
+use quorate_cluster::rfc3339;
 use quorate_model::{Acl, Error, Result};
 use quorate_wire::logs::{LogEntry, LoggedQuery, logs_body};
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
-use std::cell::RefCell;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -33,6 +29,8 @@ const ASKED_MAX: u64 = 1_000_000;
 
 /// What else is known of a call that was answered.
 pub struct Answered<'a> {
+    /// The number of its row in the table.
+    pub number: usize,
     /// Its row.
     pub route: &'a Route<crate::table::Handler>,
     /// Whose it was, as far as limits by address go.
@@ -43,17 +41,7 @@ pub struct Answered<'a> {
     pub took: Duration,
 }
 
-/// What is put together for an entry; each thread has one, so that nothing is allocated for it.
-#[derive(Default)]
-struct Lines {
-    url: String,
-    headers: Vec<u8>,
-    /// The key of the call before, which is that of the next one as a rule.
-    own: Option<OwnKey>,
-}
-
-/// Notes a call in the log of this node, unless it is none that is logged. Cost: a copy of what is kept of it, and some searches
-/// through that.
+/// Notes a call in the log of this node, unless it is none that is logged. Cost: a copy of what is kept of it.
 pub fn note(
     state: &ApiState,
     request: &HttpRequest,
@@ -61,73 +49,10 @@ pub fn note(
     reply: &Reply,
     answered: &Answered<'_>,
 ) {
-    thread_local! {
-        static LINES: RefCell<Lines> = RefCell::default();
-    }
     let Some(log) = state.service().request_log() else { return };
     let Some(rights) = note.caller.get().filter(|_| is_logged(answered.route)) else { return };
-    LINES.with_borrow_mut(|lines| put(log, lines, request, (note, rights), reply, answered));
-}
-
-fn put(
-    log: &RequestLog,
-    lines: &mut Lines,
-    request: &HttpRequest,
-    (note, rights): (&CallNote, ReadRights),
-    reply: &Reply,
-    answered: &Answered<'_>,
-) {
-    let Answered { route, address, id, took } = *answered;
-    let (uri, body, key) = (request.uri(), note.body.borrow(), note.key.borrow());
-    let Lines { url, headers, own } = lines;
-    let own = OwnKey::of(key.as_bytes(), own);
-    let mut inner = note.inner.take();
-    for token in inner.calls.iter_mut().filter_map(|it| it.user_token.as_mut()) {
-        if own.is_some_and(|own| own.is_in(token.as_bytes())) {
-            *token = mask::masked(&key);
-        }
-    }
-    url.clear();
-    mask::url(route, uri.path(), uri.query(), url);
-    headers.clear();
-    mask::headers(request.headers(), headers);
-    let sent = mask::body(&body, route.is_about_keys);
-    let shown = mask::answer(&reply.body, route.is_about_keys);
-    // a character may be cut off with what follows it
-    let url_is_cut = url.len() + 3 >= mask::LINE_BYTES_MAX;
-    let url = without(own, url.as_bytes(), url_is_cut);
-    let index = route.names_index().then(|| first_name(uri.path()));
-    let hits = note.hits.get();
-    log.note(&LoggedCall {
-        time_ms: note.began_ms + took.as_millis() as u64,
-        kind: kind(route),
-        status: reply.status.as_u16(),
-        took_us: took.as_micros() as u64,
-        address,
-        hits: hits.map(|(count, _)| count),
-        is_exhaustive: hits.map(|(_, is_exhaustive)| is_exhaustive),
-        id: id.into(),
-        method: request.method().as_str().into(),
-        index: index.map(|name| percent_decode_str(name).decode_utf8_lossy()),
-        inner: inner.calls,
-        has_more: inner.has_more,
-        secret: secret(route, rights),
-        url: String::from_utf8_lossy(&url),
-        headers: without(own, headers, false).into(),
-        body: without(own, &sent, sent.len() < body.len()).into(),
-        answer: without(own, &shown, shown.len() < reply.body.len()).into(),
-    });
-}
-/// What stands behind `/1/indexes/` in a path.
-fn first_name(path: &str) -> &str {
-    let rest = path.get("/1/indexes/".len()..).unwrap_or_default();
-    &rest[..memchr::memchr(b'/', rest.as_bytes()).unwrap_or(rest.len())]
-}
-fn without<'a>(own: Option<&OwnKey>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
-    match own {
-        Some(own) => own.taken_out(text, is_cut),
-        None => Cow::Borrowed(text),
-    }
+    let answered_ms = note.began_ms + answered.took.as_millis() as u64;
+    log.note(answered_ms, |out| noted::write(out, request, (note, rights), reply, answered), noted::read);
 }
 
 /// Whether calls of a row are logged: those of the interface, but not the one that reads the log (C§14).
@@ -142,12 +67,12 @@ fn kind<H>(route: &Route<H>) -> CallKind {
     }
 }
 
-/// Where unretrievable attributes may stand in a call by somebody who has these rights.
-fn secret<H>(route: &Route<H>, rights: ReadRights) -> Secret {
+/// Where unretrievable attributes may stand in a call by somebody who sees them, or not.
+fn secret<H>(route: &Route<H>, sees_unretrievable: bool) -> Secret {
     match (route.work, route.need) {
         (Work::Write, Need::Right(Acl::EditSettings)) => Secret::Nowhere,
         (Work::Write, _) if route.body == BodyKind::Records => Secret::Body,
-        (Work::Read, Need::Right(Acl::Search | Acl::Browse)) if rights.sees_unretrievable => Secret::Answer,
+        (Work::Read, Need::Right(Acl::Search | Acl::Browse)) if sees_unretrievable => Secret::Answer,
         _ => Secret::Nowhere,
     }
 }
@@ -180,13 +105,13 @@ pub async fn list(call: &Call<'_>) -> Result<Reply> {
 }
 
 /// Whether the key of a caller is for all indices that a call was about. What was about none is for keys without restriction.
-fn is_of(caller: &Caller, logged: &LoggedCall<'_>) -> bool {
+fn is_of(caller: &Caller, logged: &LoggedCall) -> bool {
     let mut indices = logged.indices().peekable();
     !logged.has_more && indices.peek().is_some() && indices.all(|index| caller.may_use(index))
 }
 
 /// How a call is shown to somebody.
-fn entry<'a>(logged: &'a LoggedCall<'_>, caller: &Caller) -> LogEntry<'a> {
+fn entry<'a>(logged: &'a LoggedCall, caller: &Caller) -> LogEntry<'a> {
     let queries = if logged.kind == CallKind::Query { &logged.inner[..] } else { &[] };
     // filters that a key forces keep records from its holder
     let (may_see_records, sees_all) =
@@ -222,10 +147,10 @@ fn query(inner: &InnerCall) -> LoggedQuery<'_> {
 }
 
 /// Forty hexadecimal digits that tell an entry from every other.
-fn digest(logged: &LoggedCall<'_>) -> String {
+fn digest(logged: &LoggedCall) -> String {
     const BYTES: usize = 20;
     let mut hash = Sha256::new_with_prefix(logged.time_ms.to_be_bytes());
-    for part in [&logged.id, &logged.method, &logged.url, &logged.body.show()] {
+    for part in [&*logged.id, &*logged.method, &*logged.url, &*logged.body.show()] {
         hash.update(part.as_bytes());
         hash.update([0]);
     }

@@ -22,13 +22,13 @@ pub struct GetCalls(pub CallsAsked);
 
 impl ReadCall for GetCalls {
     const NAME: &'static str = "Calls";
-    type Answer = Vec<LoggedCall<'static>>;
+    type Answer = Vec<LoggedCall>;
     type Source = ();
 
     async fn locate(&self, _: &NodeContext) -> Result<Location<()>> {
         Ok(Location::Local(()))
     }
-    async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<LoggedCall<'static>>> {
+    async fn read(self, context: &NodeContext, (): ()) -> Result<Vec<LoggedCall>> {
         let Some(log) = context.calls().log.clone() else { return Ok(vec![]) };
         // it reads all that are kept
         let read = tokio::task::spawn_blocking(move || log.latest(&self.0)).await;
@@ -39,7 +39,7 @@ impl ReadCall for GetCalls {
 /// The calls that are asked for, of all nodes of the cluster that can be reached, the newest first.
 ///
 /// Errors: `Unavailable` when others ask and are not done in time.
-pub async fn latest(context: &NodeContext, asked: &CallsAsked) -> Result<Vec<LoggedCall<'static>>> {
+pub async fn latest(context: &NodeContext, asked: &CallsAsked) -> Result<Vec<LoggedCall>> {
     let turn = tokio::time::timeout(TURN, context.calls().log_readers.acquire()).await;
     let Ok(Ok(_turn)) = turn else { return Err(Error::unavailable("too many calls read the log at a time")) };
     let answers = every_node::ask(context, GetCalls(asked.clone()), ANSWER).await?;

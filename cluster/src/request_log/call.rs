@@ -1,5 +1,7 @@
 //! What is kept of a call that was answered, and which calls does somebody ask for (C§14)?
 
+use super::CALL_BYTES_MAX;
+use quorate_store::codec;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_bytes::ByteBuf;
 use std::borrow::Cow;
@@ -42,7 +44,7 @@ pub struct InnerCall {
 
 /// A call that was answered. No key stands in it: whoever notes it has masked them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct LoggedCall<'a> {
+pub struct LoggedCall {
     /// When it was answered, Unix milliseconds.
     pub time_ms: u64,
     /// What it did.
@@ -58,11 +60,11 @@ pub struct LoggedCall<'a> {
     /// Whether that is exact.
     pub is_exhaustive: Option<bool>,
     /// What tells it from every other call.
-    pub id: Cow<'a, str>,
+    pub id: String,
     /// Method.
-    pub method: Cow<'a, str>,
+    pub method: String,
     /// The index that its path names.
-    pub index: Option<Cow<'a, str>>,
+    pub index: Option<String>,
     /// Its queries, and other indices that it was about.
     pub inner: Vec<InnerCall>,
     /// Whether it was about more of them than are named.
@@ -70,38 +72,52 @@ pub struct LoggedCall<'a> {
     /// Where values may stand that only few see.
     pub secret: Secret,
     /// Path and query string.
-    pub url: Cow<'a, str>,
+    pub url: String,
     /// Its headers, one a line.
-    pub headers: Text<'a>,
+    pub headers: Text,
     /// The beginning of its body.
-    pub body: Text<'a>,
+    pub body: Text,
     /// The beginning of the answer.
-    pub answer: Text<'a>,
+    pub answer: Text,
 }
 
-impl LoggedCall<'_> {
+impl LoggedCall {
     /// When it began, Unix milliseconds, or a moment before.
     pub(super) fn began_ms(&self) -> u64 {
         self.time_ms.saturating_sub(self.took_us.div_ceil(1_000))
+    }
+    /// As it is kept.
+    pub fn encode(&self) -> Vec<u8> {
+        codec::encode(self)
+    }
+    /// What [`LoggedCall::encode`] made; nothing when it is none, or longer than any is.
+    pub fn decode(bytes: &[u8]) -> Option<LoggedCall> {
+        codec::decode(bytes, CALL_BYTES_MAX).ok()
+    }
+    /// All that it holds of what callers sent or were answered.
+    pub(super) fn texts(&self) -> impl Iterator<Item = &[u8]> {
+        let tokens = self.inner.iter().filter_map(|inner| inner.user_token.as_deref());
+        let lines = [&self.url, &self.id].map(String::as_str).into_iter().chain(self.indices()).chain(tokens);
+        lines.map(str::as_bytes).chain([&self.headers, &self.body, &self.answer].map(|text| &text.0[..]))
     }
 }
 
 /// A text as it came, which is read as UTF-8 when it is shown: most never are.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Text<'a>(Cow<'a, [u8]>);
+pub struct Text(Vec<u8>);
 
-impl Text<'_> {
+impl Text {
     /// The text.
     pub fn show(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(&self.0)
     }
 }
-impl<'a, T: Into<Cow<'a, [u8]>>> From<T> for Text<'a> {
+impl<T: Into<Vec<u8>>> From<T> for Text {
     fn from(bytes: T) -> Self {
         Text(bytes.into())
     }
 }
-impl Serialize for Text<'_> {
+impl Serialize for Text {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match serializer.is_human_readable() {
             true => serializer.serialize_str(&self.show()),
@@ -109,17 +125,17 @@ impl Serialize for Text<'_> {
         }
     }
 }
-impl<'de> Deserialize<'de> for Text<'_> {
+impl<'de> Deserialize<'de> for Text {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let bytes = match deserializer.is_human_readable() {
             true => String::deserialize(deserializer)?.into_bytes(),
             false => ByteBuf::deserialize(deserializer)?.into_vec(),
         };
-        Ok(Text(Cow::Owned(bytes)))
+        Ok(Text(bytes))
     }
 }
 
-impl LoggedCall<'_> {
+impl LoggedCall {
     /// Every index that it was about.
     pub fn indices(&self) -> impl Iterator<Item = &str> {
         let inner = self.inner.iter().map(|inner| inner.index.as_str());
@@ -154,7 +170,7 @@ pub struct CallsAsked {
 
 impl CallsAsked {
     /// Whether a call is one of them.
-    pub fn wants(&self, call: &LoggedCall<'_>) -> bool {
+    pub fn wants(&self, call: &LoggedCall) -> bool {
         let is_of_kind = match self.filter {
             CallFilter::All => true,
             CallFilter::Query => call.kind == CallKind::Query,

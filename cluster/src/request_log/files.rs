@@ -4,7 +4,8 @@
 //! calls that are kept and never more than twice as many. They are written without being synced, and a file that ends within a call
 //! or is damaged is read up to there. Nothing rests on them: what cannot be written is missing after a restart.
 
-use super::{CALL_BYTES_MAX, CALLS_MAX, Kept};
+use super::ring::Kept;
+use super::{CALL_BYTES_MAX, CALLS_MAX};
 use quorate_store::codec::{self, FRAME_HEADER_BYTES, Mark};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -142,7 +143,7 @@ fn read(path: &Path) -> Found {
     let (mut calls, mut good, mut rest) = (Vec::new(), 0, &bytes[..]);
     while let Ok(framed) = codec::unframe(MARK, rest) {
         // one of another program is passed over
-        calls.extend(Kept::read(framed.payload.to_vec()));
+        calls.extend(Kept::from_file(framed.payload.to_vec()));
         good += FRAME_HEADER_BYTES + framed.payload.len();
         rest = framed.rest;
     }
@@ -153,7 +154,6 @@ fn read(path: &Path) -> Found {
 mod tests {
     use super::*;
     use crate::request_log::LoggedCall;
-    use std::sync::Arc;
 
     fn paths(folder: &Path) -> [PathBuf; 2] {
         [folder.join("log.0"), folder.join("log.1")]
@@ -164,10 +164,7 @@ mod tests {
     }
     /// Calls of one size, known by their times.
     fn calls(times: std::ops::Range<u64>) -> Vec<Kept> {
-        let call = |time_ms| {
-            let call = LoggedCall { time_ms, ..LoggedCall::default() };
-            Kept { time_ms, bytes: Arc::new(codec::encode(&call)) }
-        };
+        let call = |time_ms| Kept::written(&LoggedCall { time_ms, ..LoggedCall::default() });
         times.map(call).collect()
     }
     fn call_bytes() -> usize {

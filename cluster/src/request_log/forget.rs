@@ -1,5 +1,6 @@
 //! Which calls name a user who is to be forgotten (C§18.4)?
 
+use super::LoggedCall;
 use aho_corasick::AhoCorasick;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use quorate_node::ForgottenUsers;
@@ -43,13 +44,10 @@ impl Users {
             }
         }
     }
-    /// Whether the bytes of a call may name one of them. Cost: a few nanoseconds a byte.
-    pub fn may_be_in(&self, call: &[u8]) -> bool {
+    /// Whether a call may name one of them. Cost: a few nanoseconds a byte.
+    pub fn may_be_in(&self, call: &LoggedCall) -> bool {
         let Users::Some(finder) = self else { return true };
-        finder.find_overlapping_iter(call).any(|found| {
-            let (before, behind) = (&call[..found.start()], &call[found.end()..]);
-            !continues(behind.first()) && (!continues(before.last()) || is_escape(before))
-        })
+        call.texts().any(|text| is_named(finder, text))
     }
 }
 
@@ -77,12 +75,20 @@ impl Lately {
             *self = Lately::default();
         }
     }
-    /// Whether a call that began at `began_ms` may name one of them.
-    pub fn may_be_in(&self, call: &[u8], began_ms: impl FnOnce() -> u64) -> bool {
-        self.finder.as_ref().is_some_and(|users| users.may_be_in(call) && began_ms() <= self.told_ms)
+    /// Whether a call may name one of them that began before this node was told.
+    pub fn may_be_in(&self, call: &LoggedCall) -> bool {
+        let began_before = call.began_ms() <= self.told_ms;
+        began_before && self.finder.as_ref().is_some_and(|users| users.may_be_in(call))
     }
 }
 
+/// Whether one of the users that `finder` looks for stands in a text, and not within a longer word.
+fn is_named(finder: &AhoCorasick, text: &[u8]) -> bool {
+    finder.find_overlapping_iter(text).any(|found| {
+        let (before, behind) = (&text[..found.start()], &text[found.end()..]);
+        !continues(behind.first()) && (!continues(before.last()) || is_escape(before))
+    })
+}
 /// Whether a token goes on with this character. What else may stand in a token stands around one, too.
 fn continues(byte: Option<&u8>) -> bool {
     byte.is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
@@ -102,6 +108,12 @@ mod tests {
     fn a_user_is_found_however_written_and_not_in_longer_words() {
         let tokens = ["ann", "a/b+c=", "x_1", "eve@example.org"].map(|token| (token.to_owned(), 0));
         let users = Users::new(ForgottenUsers::These(tokens.into())).unwrap();
+        // one whose parts stand side by side, as they would in a file
+        let in_url =
+            |text: &str| LoggedCall { url: text.into(), headers: "a: b".into(), ..LoggedCall::default() };
+        let in_body =
+            |text: &str| LoggedCall { body: text.into(), answer: "ab".into(), ..LoggedCall::default() };
+        let names = |text: &str| [in_url(text), in_body(text)].map(|call| users.may_be_in(&call));
         for call in [
             "ann",
             r#"{"userToken":"ann"}"#,
@@ -117,12 +129,12 @@ mod tests {
             "userToken=eve%40example%2Eorg",
             r#"{"userToken":"eve@example.org"}"#,
         ] {
-            assert!(users.may_be_in(call.as_bytes()), "{call}");
+            assert_eq!(names(call), [true; 2], "{call}");
         }
         for call in ["", "anna", "joann", "ann_b", "b-ann", "a/b+c", "x_12", "x-1"] {
-            assert!(!users.may_be_in(call.as_bytes()), "{call}");
+            assert_eq!(names(call), [false; 2], "{call}");
         }
         assert!(Users::new(ForgottenUsers::These([].into())).is_none());
-        assert!(Users::new(ForgottenUsers::TooMany).unwrap().may_be_in(b""));
+        assert!(Users::new(ForgottenUsers::TooMany).unwrap().may_be_in(&LoggedCall::default()));
     }
 }

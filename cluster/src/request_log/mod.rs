@@ -1,24 +1,27 @@
 //! Which calls has this node answered lately (C§14)?
 //!
 //! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
-//! its bytes once, outside of the lock, and mostly allocates nothing. A thread of its own writes what is new to files (`files.rs`) every
-//! [`WRITE_EVERY`], at most the calls that are kept, however many there were: nobody who is answered waits for a disk. A process that
-//! is killed loses the calls of that time, and a machine without power those that its system had not written.
+//! its bytes once, outside of the lock, and mostly allocates nothing. They are the bytes of whoever notes calls, which are read when
+//! somebody asks, or by a thread of the log's own: it makes of what is new what is kept, without keys, and writes that to files
+//! (`files.rs`) every [`WRITE_EVERY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read
+//! that are kept. A process that is killed loses the calls of that time, and a machine without power those that its system had not
+//! written.
 
 mod call;
 mod files;
 mod forget;
+mod ring;
 
 pub use call::{CallFilter, CallKind, CallsAsked, InnerCall, LoggedCall, Secret, Text};
+pub use ring::ReadNoted;
 
 use crate::clock;
 use files::LogFiles;
 use forget::{Lately, Users};
 use parking_lot::{Condvar, Mutex};
 use quorate_node::ForgottenUsers;
-use quorate_store::codec;
+use ring::{Kept, Ring};
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -29,6 +32,8 @@ use std::time::{Duration, Instant};
 pub const CALLS_MAX: usize = 1_000;
 /// Bytes of a call: more than those who note one make of it. All that are kept are a thousand times as large at most.
 pub const CALL_BYTES_MAX: usize = 24 << 10;
+/// Bytes of a call as it is noted, which is so for a second: with what is masked or left out later.
+const NOTED_BYTES_MAX: usize = 2 * CALL_BYTES_MAX;
 /// How many merge the answers of several nodes at a time: each holds up to [`CALLS_MAX`] calls of every node.
 pub const READERS: usize = 2;
 /// How long they are kept (C§20).
@@ -50,57 +55,6 @@ struct Shared {
     stop: Mutex<bool>,
     stopped: Condvar,
     thread: Mutex<Option<JoinHandle<()>>>,
-}
-
-/// A call as it is kept. Cheap to clone.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Kept {
-    time_ms: u64,
-    bytes: Arc<Vec<u8>>,
-}
-
-impl Kept {
-    /// From what a file holds, if that is a call.
-    fn read(bytes: Vec<u8>) -> Option<Kept> {
-        let time_ms = decoded(&bytes)?.time_ms;
-        Some(Kept { time_ms, bytes: Arc::new(bytes) })
-    }
-}
-
-/// The calls in memory, the oldest first.
-#[derive(Default)]
-struct Ring {
-    calls: VecDeque<Kept>,
-    /// How many there have been.
-    total: u64,
-}
-
-impl Ring {
-    /// Gives the one that it pushes out.
-    fn push(&mut self, call: Kept) -> Option<Kept> {
-        let pushed_out = if self.calls.len() < CALLS_MAX { None } else { self.calls.pop_front() };
-        self.calls.push_back(call);
-        self.total += 1;
-        pushed_out
-    }
-    /// Those that came behind the first `seen` and are still there.
-    fn behind(&self, seen: u64) -> Vec<Kept> {
-        let new = (self.total - seen).min(self.calls.len() as u64) as usize;
-        self.calls.range(self.calls.len() - new..).cloned().collect()
-    }
-}
-
-impl Ring {
-    /// Lets some of those go that came behind the first `seen`.
-    fn drop_behind(&mut self, seen: u64, is_to_go: impl Fn(&Kept) -> bool) {
-        let new = (self.total - seen).min(self.calls.len() as u64) as usize;
-        let (mut at, before) = (0, self.calls.len());
-        self.calls.retain(|call| {
-            at += 1;
-            at <= before - new || !is_to_go(call)
-        });
-        self.total -= (before - self.calls.len()) as u64;
-    }
 }
 
 /// What is in the files.
@@ -149,9 +103,10 @@ impl RequestLog {
             tracing::error!("writing the request log panicked");
         }
     }
-    /// Notes a call; one that is larger than any is made is left out. Cost: a copy of its bytes, to where those of the call were that
-    /// this thread has pushed out last; the lock is held for two moves.
-    pub fn note(&self, call: &LoggedCall<'_>) {
+    /// Notes a call that is answered at a time, Unix milliseconds: `write` puts it at the end of what it is given, and `read` gives it
+    /// back, without keys. One that is larger than any is made is left out. Cost: that of `write`, to where the bytes of the call were
+    /// that this thread has pushed out last; the lock is held for two moves.
+    pub fn note(&self, time_ms: u64, write: impl FnOnce(&mut Vec<u8>), read: ReadNoted) {
         thread_local! {
             static FREE: Cell<Option<Arc<Vec<u8>>>> = const { Cell::new(None) };
         }
@@ -159,19 +114,19 @@ impl RequestLog {
         let mut place = FREE.take().filter(|free| Arc::strong_count(free) == 1).unwrap_or_default();
         let bytes = Arc::get_mut(&mut place).expect("nobody else has it, and nobody can get it");
         bytes.clear();
-        codec::encode_into(bytes, call);
-        if bytes.len() > CALL_BYTES_MAX {
+        write(bytes);
+        if bytes.len() > NOTED_BYTES_MAX {
             return FREE.set(Some(place));
         }
-        let pushed_out = self.0.ring.lock().push(Kept { time_ms: call.time_ms, bytes: place });
+        let pushed_out = self.0.ring.lock().push(Kept::noted(time_ms, place, read));
         FREE.set(pushed_out.map(|call| call.bytes));
     }
     /// The newest calls that are asked for, the newest first. Cost: reading all that are kept.
-    pub fn latest(&self, asked: &CallsAsked) -> Vec<LoggedCall<'static>> {
+    pub fn latest(&self, asked: &CallsAsked) -> Vec<LoggedCall> {
         let since_ms = clock::unix_ms().saturating_sub(KEPT_MS);
         let calls: Vec<Kept> = self.0.ring.lock().calls.iter().cloned().collect();
         let young = calls.iter().rev().filter(|call| call.time_ms >= since_ms);
-        let calls = young.filter_map(|call| decoded(&call.bytes));
+        let calls = young.filter_map(Kept::read);
         calls.filter(|call| asked.wants(call)).take(asked.most).collect()
     }
 }
@@ -212,15 +167,8 @@ impl Shared {
     fn write(&self) {
         let mut keeper = self.keeper.lock();
         loop {
-            let mut ring = self.ring.lock();
-            ring.drop_behind(keeper.written, |call| {
-                keeper
-                    .lately
-                    .may_be_in(&call.bytes, || decoded(&call.bytes).map_or(0, |call| call.began_ms()))
-            });
-            let (calls, total) = (ring.behind(keeper.written), ring.total);
-            drop(ring);
-            if calls.is_empty() || !keeper.change(&calls, total, |files| files.append(&calls)) {
+            let settled = self.settle(&keeper, keeper.written, |_| false);
+            if settled.calls.is_empty() || !keeper.change(&settled, LogFiles::append) {
                 return;
             }
         }
@@ -228,40 +176,62 @@ impl Shared {
     /// Forgets calls of users, also in the files; whether that went well.
     fn forget(&self, forgotten: ForgottenUsers) -> bool {
         let Some(users) = Users::new(forgotten) else { return true };
-        let mut keeper = self.keeper.lock();
-        let mut ring = self.ring.lock();
-        ring.calls.retain(|call| !users.may_be_in(&call.bytes));
-        let (calls, total) = (ring.behind(0), ring.total);
-        drop(ring);
-        // the files have older calls, too
-        keeper.change(&calls, total, |files| files.rewrite(&calls))
+        self.forget_those(|call| users.may_be_in(call), |_| true)
     }
     /// Forgets what is older than it may be, also in the files.
     fn expire(&self, now_ms: u64) {
         let since_ms = now_ms.saturating_sub(KEPT_MS);
+        let has_old = |files: &LogFiles| files.oldest_ms().is_some_and(|oldest_ms| oldest_ms < since_ms);
+        self.forget_those(|call| call.time_ms < since_ms, has_old);
+    }
+    /// Takes calls out of memory, and out of the files if those have older ones; whether that went well.
+    fn forget_those(
+        &self,
+        is_to_go: impl Fn(&LoggedCall) -> bool,
+        is_in_files: impl FnOnce(&LogFiles) -> bool,
+    ) -> bool {
         let mut keeper = self.keeper.lock();
-        let mut ring = self.ring.lock();
-        ring.calls.retain(|call| call.time_ms >= since_ms);
-        let (calls, total) = (ring.behind(0), ring.total);
-        drop(ring);
-        let oldest_ms = keeper.files.as_ref().and_then(LogFiles::oldest_ms);
-        if oldest_ms.is_some_and(|oldest_ms| oldest_ms < since_ms) {
-            keeper.change(&calls, total, |files| files.rewrite(&calls));
+        let settled = self.settle(&keeper, 0, is_to_go);
+        if settled.taken_out == 0 && !keeper.files.as_ref().is_none_or(is_in_files) {
+            return true;
         }
+        // some of those that were written are gone; where the files cannot be written, others are missing after a restart
+        keeper.written = keeper.written.min(settled.total);
+        keeper.change(&settled, LogFiles::rewrite)
+    }
+    /// Makes of the calls that came behind the first `seen` what is kept of them, without those that are to go. Cost: of each that
+    /// nobody has read yet, some tens of microseconds; the lock of callers is held for two passes over pointers.
+    fn settle(&self, keeper: &Keeper, seen: u64, is_to_go: impl Fn(&LoggedCall) -> bool) -> Settled {
+        let (calls, total) = {
+            let ring = self.ring.lock();
+            (ring.behind(seen), ring.total)
+        };
+        let is_to_go = |call: &LoggedCall| is_to_go(call) || keeper.lately.may_be_in(call);
+        let settled: Vec<Option<Kept>> = calls.iter().map(|call| call.settled(is_to_go)).collect();
+        let taken_out = self.ring.lock().settle(&settled, total);
+        Settled { calls: settled.into_iter().flatten().collect(), total: total - taken_out, taken_out }
     }
 }
 
+/// What became of calls in memory.
+struct Settled {
+    /// Those that stay.
+    calls: Vec<Kept>,
+    /// The number of the last.
+    total: u64,
+    /// How many are gone that were still there.
+    taken_out: u64,
+}
+
 impl Keeper {
-    /// Writes the first of `calls`, the last of which is the one with the number `total`; `change` says how many. Gives whether that
-    /// went well, and says so once when it begins to fail.
+    /// Writes the first of the calls; `change` says how many. Gives whether that went well, and says so once when it begins to fail.
     fn change(
         &mut self,
-        calls: &[Kept],
-        total: u64,
-        change: impl FnOnce(&mut LogFiles) -> io::Result<usize>,
+        Settled { calls, total, .. }: &Settled,
+        change: impl FnOnce(&mut LogFiles, &[Kept]) -> io::Result<usize>,
     ) -> bool {
         let Some(files) = &mut self.files else { return false };
-        match change(files) {
+        match change(files, calls) {
             Ok(written) => {
                 self.written = total - (calls.len() - written) as u64;
                 self.fails = false;
@@ -275,10 +245,6 @@ impl Keeper {
             }
         }
     }
-}
-
-fn decoded(call: &[u8]) -> Option<LoggedCall<'static>> {
-    codec::decode(call, CALL_BYTES_MAX).ok()
 }
 
 #[cfg(test)]

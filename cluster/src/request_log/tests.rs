@@ -1,24 +1,26 @@
 //! Are the last calls there, bounded, over a restart, and gone when they are old?
 
 use super::*;
-use std::borrow::Cow;
 
-fn call(number: u64) -> LoggedCall<'static> {
+fn call(number: u64) -> LoggedCall {
     LoggedCall {
         time_ms: clock::unix_ms(),
         kind: if number.is_multiple_of(2) { CallKind::Query } else { CallKind::Build },
         status: if number.is_multiple_of(5) { 400 } else { 200 },
         took_us: number,
         address: Some([10, 0, 0, 1].into()),
-        id: number.to_string().into(),
+        id: number.to_string(),
         method: "POST".into(),
-        index: Some(Cow::Owned(format!("i{}", number % 3))),
+        index: Some(format!("i{}", number % 3)),
         url: "/1/indexes/i/query".into(),
         headers: b"host: h\n"[..].into(),
         body: vec![b'b'; number as usize % 100].into(),
         answer: b"{}"[..].into(),
         ..LoggedCall::default()
     }
+}
+fn note(log: &RequestLog, call: &LoggedCall) {
+    log.note(call.time_ms, |bytes| bytes.extend(call.encode()), LoggedCall::decode);
 }
 fn numbers(log: &RequestLog, asked: &CallsAsked) -> Vec<u64> {
     log.latest(asked).iter().map(|call| call.took_us).collect()
@@ -39,7 +41,7 @@ fn kept_in(folder: &tempfile::TempDir) -> RequestLog {
 fn the_last_calls_are_kept_the_newest_first() {
     let log = RequestLog::default();
     for number in 0..2_500 {
-        log.note(&call(number));
+        note(&log, &call(number));
     }
     let newest: Vec<u64> = (1_500..2_500).rev().collect();
     assert_eq!(numbers(&log, &all(5_000)), newest);
@@ -51,7 +53,7 @@ fn the_last_calls_are_kept_the_newest_first() {
     assert_eq!(numbers(&log, &of(CallFilter::All, Some("i1"))), [2_497, 2_494, 2_491]);
     assert_eq!(numbers(&log, &of(CallFilter::Query, Some("i1"))), [2_494, 2_488, 2_482]);
     assert!(numbers(&log, &of(CallFilter::All, Some("i"))).is_empty());
-    log.note(&LoggedCall { time_ms: clock::unix_ms() - 8 * 24 * 3_600 * 1_000, ..call(9_999) });
+    note(&log, &LoggedCall { time_ms: clock::unix_ms() - 8 * 24 * 3_600 * 1_000, ..call(9_999) });
     assert_eq!(numbers(&log, &all(1)), [2_499], "what is older than seven days is not shown");
 }
 
@@ -64,7 +66,7 @@ fn a_restart_knows_the_last_calls_again() {
         assert_eq!(numbers(&log, &all(5_000)), expected);
         for _ in 0..calls {
             let next = expected.first().map_or(0, |last| last + 1);
-            log.note(&call(next));
+            note(&log, &call(next));
             expected.insert(0, next);
             expected.truncate(CALLS_MAX);
         }
@@ -79,7 +81,7 @@ fn nothing_happens_to_callers_when_the_files_cannot_be_written() {
     let paths = [0, 1].map(|number| folder.path().join("no such folder").join(number.to_string()));
     log.keep_in(paths, ForgottenUsers::default);
     for number in 0..10 {
-        log.note(&call(number));
+        note(&log, &call(number));
     }
     log.0.write();
     assert!(log.0.keeper.lock().fails);
@@ -97,7 +99,7 @@ fn what_is_old_is_forgotten_also_in_the_files() {
     let now_ms = clock::unix_ms();
     let at = |number: u64, time_ms| LoggedCall { time_ms, ..call(number) };
     for number in 0..1_500 {
-        log.note(&at(number, now_ms - 10 * 1_000 + number));
+        note(&log, &at(number, now_ms - 10 * 1_000 + number));
     }
     log.0.write();
     let bytes =
@@ -108,7 +110,7 @@ fn what_is_old_is_forgotten_also_in_the_files() {
     let left: Vec<u64> = (1_490..1_500).rev().collect();
     assert_eq!(numbers(&log, &all(5_000)), left);
     assert!(bytes() < before / 50, "{before} and then {}", bytes());
-    log.note(&at(1_500, now_ms));
+    note(&log, &at(1_500, now_ms));
     log.close();
     let log = kept_in(&folder);
     assert_eq!(numbers(&log, &all(5_000)), [[1_500].as_slice(), &left].concat());
@@ -123,11 +125,11 @@ fn calls_of_a_user_who_is_forgotten_leave_memory_and_files() {
     let log = kept_in(&folder);
     let of = |number: u64, user: &str| {
         let body = format!(r#"{{"userToken":"{user}"}}"#);
-        LoggedCall { body: body.into_bytes().into(), ..call(number) }
+        LoggedCall { body: body.into(), ..call(number) }
     };
     // more than are in memory
     for number in 0..1_500 {
-        log.note(&of(number, if number.is_multiple_of(3) { "ann" } else { "anna" }));
+        note(&log, &of(number, if number.is_multiple_of(3) { "ann" } else { "anna" }));
     }
     log.0.write();
     assert!(log.0.forget(ForgottenUsers::These([("ann".to_owned(), 0)].into())));
@@ -139,7 +141,7 @@ fn calls_of_a_user_who_is_forgotten_leave_memory_and_files() {
     };
     assert!(in_files().iter().all(|text| !text.contains("\"ann\"")));
     assert!(in_files().iter().any(|text| text.contains("\"anna\"")));
-    log.note(&of(1_500, "ann"));
+    note(&log, &of(1_500, "ann"));
     log.close();
     let log = kept_in(&folder);
     assert_eq!(numbers(&log, &all(5_000)), [[1_500].as_slice(), &left].concat(), "what comes later is kept");
@@ -157,14 +159,14 @@ fn calls_under_way_when_a_user_is_forgotten_leave_too_and_later_ones_stay() {
     let of = |number: u64, user: &str, began_ms: u64| {
         let url = format!("/1/usertokens/{user}");
         // it took two seconds
-        LoggedCall { url: url.into(), time_ms: began_ms + 2_000, took_us: 2_000_000, ..call(number) }
+        LoggedCall { url, time_ms: began_ms + 2_000, took_us: 2_000_000, ..call(number) }
     };
     let told = |user: &str| ForgottenUsers::These([(user.to_owned(), told_ms)].into());
     let seen = |log: &RequestLog| {
         let calls = log.latest(&all(5_000));
         calls.iter().map(|call| call.url.to_string()).collect::<Vec<_>>().join(" ")
     };
-    log.note(&of(1, "bob", told_ms - 1));
+    note(&log, &of(1, "bob", told_ms - 1));
     log.0.write();
     lately(&|it| it.add(told("ann"), told_ms));
     assert!(log.0.forget(told("ann")));
@@ -172,23 +174,23 @@ fn calls_under_way_when_a_user_is_forgotten_leave_too_and_later_ones_stay() {
     for (number, user, began_ms) in
         [(2, "ann", told_ms - 5), (3, "ann", told_ms), (4, "bob", told_ms - 5), (5, "ann", told_ms + 1)]
     {
-        log.note(&of(number, user, began_ms));
+        note(&log, &of(number, user, began_ms));
     }
     log.0.write();
     let left = "/1/usertokens/ann /1/usertokens/bob /1/usertokens/bob";
     assert_eq!(seen(&log), left);
-    log.note(&of(6, "bob", told_ms));
+    note(&log, &of(6, "bob", told_ms));
     lately(&|it| {
         it.expire(told_ms + 1);
         it.add(ForgottenUsers::default(), told_ms + 2);
     });
-    log.note(&of(7, "ann", told_ms));
+    note(&log, &of(7, "ann", told_ms));
     log.0.write();
     let left = format!("/1/usertokens/bob {left}");
     assert_eq!(seen(&log), left);
     // no call is that old
     lately(&|it| it.expire(told_ms + 24 * 3_600 * 1_000));
-    log.note(&of(8, "ann", told_ms));
+    note(&log, &of(8, "ann", told_ms));
     log.0.write();
     let left = format!("/1/usertokens/ann {left}");
     assert_eq!(seen(&log), left);
@@ -200,13 +202,13 @@ fn calls_under_way_when_a_user_is_forgotten_leave_too_and_later_ones_stay() {
 fn a_reader_keeps_what_it_reads_while_others_note() {
     let log = RequestLog::default();
     for number in 0..CALLS_MAX as u64 {
-        log.note(&call(number));
+        note(&log, &call(number));
     }
     let read: Vec<Kept> = log.0.ring.lock().behind(0);
     for number in 0..CALLS_MAX as u64 {
-        log.note(&call(5_000 + number));
+        note(&log, &call(5_000 + number));
     }
-    let seen = read.iter().map(|call| decoded(&call.bytes).unwrap().took_us);
+    let seen = read.iter().map(|call| call.read().unwrap().took_us);
     assert!(seen.eq(0..CALLS_MAX as u64));
     assert_eq!(numbers(&log, &all(2)), [5_999, 5_998]);
 }
@@ -214,7 +216,7 @@ fn a_reader_keeps_what_it_reads_while_others_note() {
 #[test]
 fn what_is_too_large_is_left_out() {
     let log = RequestLog::default();
-    log.note(&call(1));
-    log.note(&LoggedCall { body: vec![b'x'; CALL_BYTES_MAX].into(), ..call(2) });
+    note(&log, &call(1));
+    note(&log, &LoggedCall { body: vec![b'x'; CALL_BYTES_MAX].into(), ..call(2) });
     assert_eq!(numbers(&log, &all(2)), [1]);
 }

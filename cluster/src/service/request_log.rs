@@ -12,7 +12,7 @@ impl Service {
     }
     /// The calls that are asked for, of all nodes of this node's cluster that can be reached, the newest first. Takes as long as
     /// the slowest, at most some 2 s, and as long again for a turn. Errors: `Unavailable` when there is none in time.
-    pub async fn latest_calls(&self, asked: &CallsAsked) -> Result<Vec<LoggedCall<'static>>> {
+    pub async fn latest_calls(&self, asked: &CallsAsked) -> Result<Vec<LoggedCall>> {
         request_log::latest(self.open_context()?, asked).await
     }
 }

@@ -3,13 +3,13 @@
 use crate::harness::{Installation, in_time};
 use quorate_cluster::request_log::{CallFilter, CallKind, CallsAsked, LoggedCall};
 
-fn call(time_ms: u64, kind: CallKind, index: &'static str) -> LoggedCall<'static> {
+fn call(time_ms: u64, kind: CallKind, index: &'static str) -> LoggedCall {
     LoggedCall {
         time_ms,
         kind,
         status: 200,
         took_us: 1,
-        id: time_ms.to_string().into(),
+        id: time_ms.to_string(),
         method: "POST".into(),
         index: Some(index.into()),
         url: "/".into(),
@@ -34,7 +34,8 @@ async fn any_node_tells_the_calls_of_all_the_newest_first() {
                 _ => (CallKind::Build, "odd"),
             };
             let log = installation.node(number as usize % 3).request_log().expect("a log");
-            log.note(&call(start + number, kind, index));
+            let call = call(start + number, kind, index);
+            log.note(call.time_ms, |bytes| bytes.extend(call.encode()), LoggedCall::decode);
         }
         let asked =
             |filter, index: Option<&str>, most| CallsAsked { filter, index: index.map(str::to_owned), most };
