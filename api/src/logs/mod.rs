@@ -52,7 +52,8 @@ pub fn note(
     let Some(log) = state.service().request_log() else { return };
     let Some(rights) = note.caller.get().filter(|_| is_logged(answered.route)) else { return };
     let answered_ms = note.began_ms + answered.took.as_millis() as u64;
-    log.note(answered_ms, |out| noted::write(out, request, (note, rights), reply, answered), noted::read);
+    let write = |out: &mut Vec<u8>| noted::write(out, request, (note, rights), reply, answered, answered_ms);
+    log.note(answered_ms, write, noted::read);
 }
 
 /// Whether calls of a row are logged: those of the interface, but not the one that reads the log (C§14).

@@ -3,6 +3,11 @@
 use std::borrow::Cow;
 use std::net::{IpAddr, Ipv6Addr};
 
+/// Bytes that a text takes.
+pub fn text_bytes(text: &[u8]) -> usize {
+    size_of::<u64>() + text.len()
+}
+
 /// Puts them behind what is there.
 pub struct Writer<'a>(pub &'a mut Vec<u8>);
 

@@ -1,7 +1,7 @@
 //! Which calls has this node answered lately (C§14)?
 //!
 //! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
-//! its bytes once, outside of the lock, and mostly allocates nothing. They are the bytes of whoever notes calls, which are read when
+//! its bytes once, outside of the lock. They are the bytes of whoever notes calls, which are read when
 //! somebody asks, or by a thread of the log's own: it makes of what is new what is kept, without keys, and writes that to files
 //! (`files.rs`) every [`WRITE_EVERY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read
 //! that are kept. A process that is killed loses the calls of that time, and a machine without power those that its system had not
@@ -166,11 +166,11 @@ impl Shared {
     /// Writes what is not written yet, without calls that began before somebody was forgotten whom they name.
     fn write(&self) {
         let mut keeper = self.keeper.lock();
-        loop {
-            let settled = self.settle(&keeper, keeper.written, |_| false);
-            if settled.calls.is_empty() || !keeper.change(&settled, LogFiles::append) {
-                return;
-            }
+        let mut settled = self.settle(&keeper, keeper.written, |_| false);
+        // what comes meanwhile waits for the next time, however much that is
+        while !settled.calls.is_empty() {
+            let Some(written) = keeper.change(&settled, LogFiles::append) else { return };
+            settled.calls.drain(..written);
         }
     }
     /// Forgets calls of users, also in the files; whether that went well.
@@ -184,7 +184,7 @@ impl Shared {
         let has_old = |files: &LogFiles| files.oldest_ms().is_some_and(|oldest_ms| oldest_ms < since_ms);
         self.forget_those(|call| call.time_ms < since_ms, has_old);
     }
-    /// Takes calls out of memory, and out of the files if those have older ones; whether that went well.
+    /// Takes calls out of memory, and out of the files if those may have them; whether that went well.
     fn forget_those(
         &self,
         is_to_go: impl Fn(&LoggedCall) -> bool,
@@ -197,16 +197,16 @@ impl Shared {
         }
         // some of those that were written are gone; where the files cannot be written, others are missing after a restart
         keeper.written = keeper.written.min(settled.total);
-        keeper.change(&settled, LogFiles::rewrite)
+        keeper.change(&settled, LogFiles::rewrite).is_some()
     }
-    /// Makes of the calls that came behind the first `seen` what is kept of them, without those that are to go. Cost: of each that
-    /// nobody has read yet, some tens of microseconds; the lock of callers is held for two passes over pointers.
+    /// Makes of the calls that came behind the first `seen` what is kept of them, without those that are to go, and without new ones of
+    /// users who were forgotten lately. Cost: of each new one some microseconds; the lock of callers is held for two passes over pointers.
     fn settle(&self, keeper: &Keeper, seen: u64, is_to_go: impl Fn(&LoggedCall) -> bool) -> Settled {
         let (calls, total) = {
             let ring = self.ring.lock();
             (ring.behind(seen), ring.total)
         };
-        let is_to_go = |call: &LoggedCall| is_to_go(call) || keeper.lately.may_be_in(call);
+        let is_to_go = |call: &LoggedCall, is_new| is_to_go(call) || is_new && keeper.lately.may_be_in(call);
         let settled: Vec<Option<Kept>> = calls.iter().map(|call| call.settled(is_to_go)).collect();
         let taken_out = self.ring.lock().settle(&settled, total);
         Settled { calls: settled.into_iter().flatten().collect(), total: total - taken_out, taken_out }
@@ -224,24 +224,25 @@ struct Settled {
 }
 
 impl Keeper {
-    /// Writes the first of the calls; `change` says how many. Gives whether that went well, and says so once when it begins to fail.
+    /// Writes the first of the calls, and gives how many, as `change` does; nothing where that failed, which is said once when it
+    /// begins.
     fn change(
         &mut self,
         Settled { calls, total, .. }: &Settled,
         change: impl FnOnce(&mut LogFiles, &[Kept]) -> io::Result<usize>,
-    ) -> bool {
-        let Some(files) = &mut self.files else { return false };
+    ) -> Option<usize> {
+        let files = self.files.as_mut()?;
         match change(files, calls) {
             Ok(written) => {
                 self.written = total - (calls.len() - written) as u64;
                 self.fails = false;
-                true
+                Some(written)
             }
             Err(error) => {
                 if !std::mem::replace(&mut self.fails, true) {
                     tracing::warn!(%error, "the request log cannot be written; its calls are missing after a restart");
                 }
-                false
+                None
             }
         }
     }

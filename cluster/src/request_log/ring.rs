@@ -37,20 +37,20 @@ impl Kept {
         let time_ms = LoggedCall::decode(&bytes)?.time_ms;
         Some(Kept { time_ms, bytes: Arc::new(bytes), form: Form::Written })
     }
-    /// The call, unless it is larger than any may be.
+    /// The call, if it is one.
     pub fn read(&self) -> Option<LoggedCall> {
         match self.form {
             Form::Noted(read) => read(&self.bytes),
             Form::Written => LoggedCall::decode(&self.bytes),
         }
     }
-    /// The call in the form of the files, unless it is to go or larger than any may be.
-    pub fn settled(&self, is_to_go: impl FnOnce(&LoggedCall) -> bool) -> Option<Kept> {
-        let call = self.read().filter(|call| !is_to_go(call))?;
-        match self.form {
-            Form::Noted(_) => Some(Kept::written(&call)).filter(|kept| kept.bytes.len() <= CALL_BYTES_MAX),
-            Form::Written => Some(self.clone()),
-        }
+    /// The call in the form of the files, unless it is to go or larger than any may be. `is_to_go` is told of one that had been noted
+    /// only, so that no file has it.
+    pub fn settled(&self, is_to_go: impl FnOnce(&LoggedCall, bool) -> bool) -> Option<Kept> {
+        let is_new = matches!(self.form, Form::Noted(_));
+        let call = self.read().filter(|call| !is_to_go(call, is_new))?;
+        let settled = if is_new { Kept::written(&call) } else { self.clone() };
+        Some(settled).filter(|kept| kept.bytes.len() <= CALL_BYTES_MAX)
     }
 }
 

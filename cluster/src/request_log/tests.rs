@@ -199,6 +199,24 @@ fn calls_under_way_when_a_user_is_forgotten_leave_too_and_later_ones_stay() {
 }
 
 #[test]
+fn what_somebody_does_later_stays_when_others_are_forgotten() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = kept_in(&folder);
+    let of = |number: u64, user: &str| LoggedCall { url: format!("/?userToken={user}"), ..call(number) };
+    let users = |user: &str| ForgottenUsers::These([(user.to_owned(), 0)].into());
+    let told = |user: &str, at_ms| log.0.keeper.lock().lately.add(users(user), at_ms);
+    told("ann", clock::unix_ms() - 60_000);
+    note(&log, &of(1, "ann"));
+    note(&log, &of(2, "bob"));
+    log.0.write();
+    told("bob", clock::unix_ms() + 1);
+    assert!(log.0.forget(users("bob")));
+    assert_eq!(numbers(&log, &all(5)), [1], "ann's call is younger than her wish");
+    log.close();
+    assert_eq!(numbers(&kept_in(&folder), &all(5)), [1]);
+}
+
+#[test]
 fn a_reader_keeps_what_it_reads_while_others_note() {
     let log = RequestLog::default();
     for number in 0..CALLS_MAX as u64 {

@@ -241,7 +241,7 @@ impl Stretch {
 }
 /// The neighbours among the first words, and all words, written as one (C§6.4).
 pub fn concats(words: &[Word]) -> Vec<Alternative> {
-    let mut found: Vec<Alternative> = vec![];
+    let mut found = Vec::with_capacity(if words.len() > 1 { JOINED_WORDS } else { 0 });
     let pairs = (1..words.len().min(JOINED_WORDS)).map(|i| (i - 1, i + 1));
     let all = (words.len() > 2).then_some((0, words.len()));
     for (from, to) in pairs.chain(all) {
@@ -250,7 +250,8 @@ pub fn concats(words: &[Word]) -> Vec<Alternative> {
         if !joined.iter().all(|word| word.joins) || joined.windows(2).any(apart) {
             continue;
         }
-        let text: String = joined.iter().map(|word| word.text.as_str()).collect();
+        let mut text = String::with_capacity(joined.iter().map(|word| word.text.len()).sum());
+        text.extend(joined.iter().map(|word| word.text.as_str()));
         let prefix = joined.last().is_some_and(|word| word.prefix);
         let words = vec![Word { prefix, ..Word::written(text) }];
         found.push(Alternative { reason: Reason::Concat, from, to, words, typos: 1, exact: false });

@@ -68,7 +68,7 @@ impl Word {
     /// A whole word that matches as it is written, without typos.
     pub fn written(text: impl Into<String>) -> Word {
         let text = text.into();
-        Word { chars: text.chars().collect(), text, ..Word::default() }
+        Word { chars: chars_of(&text), text, ..Word::default() }
     }
     /// Adds a word that stands for this one, unless it is this one; of two equal ones the better is kept.
     pub fn add(&mut self, other: Other) {
@@ -192,8 +192,14 @@ fn fixed_words(texts: Vec<String>) -> Vec<Word> {
     let fixed = |(i, text): (usize, String)| Word { follows: i > 0, quoted: true, ..Word::written(text) };
     texts.into_iter().enumerate().map(fixed).collect()
 }
+/// The characters of a text. Cost: one allocation.
+fn chars_of(text: &str) -> Vec<char> {
+    let mut chars = Vec::with_capacity(text.len());
+    chars.extend(text.chars());
+    chars
+}
 fn free_word(analyzer: &Analyzer, settings: &Settings, params: &Effective, text: String) -> Word {
-    let chars: Vec<char> = text.chars().collect();
+    let chars = chars_of(&text);
     let exactly = |listed: &String| normalised(analyzer, listed).contains(&text);
     let tolerant = match params.typo_tolerance {
         TypoTolerance::On | TypoTolerance::Min | TypoTolerance::Strict => true,

@@ -5,16 +5,23 @@ use percent_encoding::percent_encode_byte;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
+/// What a member takes as a rule, and how many there are.
+const MEMBER_BYTES: usize = 32;
+const MEMBERS: usize = 16;
+
 /// The text for a body: its own `params`, then its other members URL-encoded.
 pub fn echo(body: &Map<String, Value>) -> String {
-    let mut text = body.get("params").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let own = body.get("params").and_then(Value::as_str).unwrap_or_default();
+    let mut text = String::with_capacity(own.len() + MEMBER_BYTES * body.len().min(MEMBERS));
+    text.push_str(own);
     for (name, value) in body {
         let shown = match value {
             Value::Null => continue,
             Value::String(text) => Cow::Borrowed(text.as_str()),
-            Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
-                Cow::Owned(value.to_string())
-            }
+            Value::Bool(true) => Cow::Borrowed("true"),
+            Value::Bool(false) => Cow::Borrowed("false"),
+            Value::Number(number) => Cow::Owned(number.to_string()),
+            Value::Array(_) | Value::Object(_) => Cow::Owned(value.to_string()),
         };
         if !is_call_member(name) {
             push(&mut text, name, &shown);
@@ -91,8 +98,17 @@ fn push_encoded(out: &mut String, text: &str) {
 
 /// Whether `encodeURIComponent` leaves a byte as it is.
 fn stays(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"-_.!~*()".contains(&byte)
+    STAYS[usize::from(byte)]
 }
+static STAYS: [bool; 256] = {
+    let (mut stays, mut byte) = ([false; 256], 0_u8);
+    while byte < 128 {
+        stays[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'-' | b'_' | b'.' | b'!' | b'~' | b'*' | b'(' | b')');
+        byte += 1;
+    }
+    stays
+};
 
 #[cfg(test)]
 mod tests {
