@@ -192,13 +192,6 @@ impl OwnKey {
     }
 }
 
-/// The beginning of a text, with all that is kept of it. Cost: a look at some hundred bytes at a time.
-pub fn beginning(bytes: &[u8]) -> &[u8] {
-    match bytes.get(..TEXT_CHARS_MAX) {
-        Some(chars) if chars.is_ascii() => chars,
-        _ => &bytes[..bytes.len().min(TEXT_BYTES_MAX)],
-    }
-}
 /// The first characters of a text. Cost: one look at their bytes, some at a time.
 fn cut(bytes: &[u8]) -> &[u8] {
     const AT_A_TIME: usize = 64;
@@ -207,6 +200,11 @@ fn cut(bytes: &[u8]) -> &[u8] {
     let begins = |byte: &u8| *byte as i8 >= FIRST_THAT_BEGINS;
     // a character has four bytes at most
     let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
+    if let Some(chars) = bytes.get(..TEXT_CHARS_MAX)
+        && chars.is_ascii()
+    {
+        return chars;
+    }
     let (mut chars, mut end) = (0, 0);
     for some in bytes.chunks(AT_A_TIME) {
         let begun = usize::from(some.iter().map(|byte| u8::from(begins(byte))).sum::<u8>());
@@ -353,10 +351,8 @@ mod tests {
                 let text = format!("{}{}", "x".repeat(others), letter.repeat(TEXT_CHARS_MAX + 1));
                 let expected: String = text.chars().take(TEXT_CHARS_MAX).collect();
                 assert_eq!(cut(text.as_bytes()), expected.as_bytes(), "{letter} {others}");
-                assert_eq!(cut(beginning(text.as_bytes())), expected.as_bytes(), "{letter} {others}");
             }
             assert_eq!(cut(letter.as_bytes()), letter.as_bytes());
-            assert_eq!(beginning(letter.as_bytes()), letter.as_bytes());
         }
         assert_eq!(cut(&[0x80; 10_000]).len(), 4 * TEXT_CHARS_MAX, "what is no text has a bound, too");
     }

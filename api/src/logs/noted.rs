@@ -38,10 +38,7 @@ pub fn write(
     let is_about_keys = answered.route.is_about_keys;
     let is_masked = is_about_keys || body.len() > TEXT_BYTES_MAX;
     let sent = if is_masked { mask::body(&body, is_about_keys) } else { Cow::Borrowed(&body[..]) };
-    let shown = match is_about_keys {
-        true => mask::answer(&reply.body, true),
-        false => Cow::Borrowed(mask::beginning(&reply.body)),
-    };
+    let shown = mask::answer(&reply.body, is_about_keys);
     let whole = request.uri().path_and_query().map_or("", |it| it.as_str());
     let url = &whole[..whole.floor_char_boundary(COPIED_BYTES_MAX)];
     out.reserve(OTHERS_BYTES + url.len() + sent.len() + shown.len());
@@ -121,7 +118,6 @@ fn read_with(own: &mut Option<OwnKey>, mut from: Reader<'_>) -> Option<LoggedCal
     mask::headers(pairs, &mut headers);
     let seen = if is_masked { Cow::Borrowed(sent) } else { mask::body(sent, false) };
     let sent_is_cut = sent_is_cut || seen.len() < sent.len();
-    let answer = mask::answer(shown, false);
     Some(LoggedCall {
         time_ms,
         kind: kind(route),
@@ -139,7 +135,7 @@ fn read_with(own: &mut Option<OwnKey>, mut from: Reader<'_>) -> Option<LoggedCal
         url: String::from_utf8_lossy(&without(own, url.as_bytes(), url_is_cut)).into_owned(),
         headers: without(own, &headers, false).into(),
         body: without(own, &seen, sent_is_cut).into(),
-        answer: without(own, &answer, shown_is_cut || answer.len() < shown.len()).into(),
+        answer: without(own, shown, shown_is_cut).into(),
     })
 }
 

@@ -3,7 +3,7 @@
 //! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
 //! its bytes once, outside of the lock. They are the bytes of whoever notes calls, which are read when
 //! somebody asks, or by a thread of the log's own: it makes of what is new what is kept, without keys, and writes that to files
-//! (`files.rs`) every [`WRITE_EVERY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read
+//! (`files.rs`) every [`WRITE_EVERY`], or [`WRITE_EVERY_OF_MANY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read
 //! that are kept. A process that is killed loses the calls of that time, and a machine without power those that its system had not
 //! written.
 
@@ -40,6 +40,8 @@ pub const READERS: usize = 2;
 const KEPT_MS: u64 = 7 * 24 * 3_600 * 1_000;
 /// Between two writes.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
+/// The same while so many calls come that few of those that are written are among the last ones a moment later.
+const WRITE_EVERY_OF_MANY: Duration = Duration::from_secs(5);
 /// Between two looks for calls that are older than they may be.
 const EXPIRE_EVERY: Duration = Duration::from_secs(3_600);
 
@@ -71,7 +73,7 @@ struct Keeper {
 
 impl RequestLog {
     /// Takes over what the files hold, and keeps what comes there from now on, until [`RequestLog::close`]. Calls of users that
-    /// `forgotten` names since it was asked last are taken out within [`WRITE_EVERY`].
+    /// `forgotten` names since it was asked last are taken out within [`WRITE_EVERY`], which is how often it is asked.
     pub fn keep_in(&self, paths: [PathBuf; 2], forgotten: impl Fn() -> ForgottenUsers + Send + 'static) {
         let (files, calls) = LogFiles::open(paths);
         let mut keeper = self.0.keeper.lock();
@@ -133,7 +135,7 @@ impl RequestLog {
 
 impl Shared {
     fn write_on(&self, forgotten: &dyn Fn() -> ForgottenUsers) {
-        let mut expire_at = Instant::now();
+        let (mut expire_at, mut written_at) = (Instant::now(), Instant::now());
         // whom files still name because they could not be written
         let mut left = ForgottenUsers::default();
         loop {
@@ -153,8 +155,13 @@ impl Shared {
                 keeper.lately.expire(now_ms);
                 keeper.lately.add(now.clone(), now_ms);
             }
-            self.write();
             left.add(now);
+            let may_wait = !is_last && left == ForgottenUsers::default() && self.has_only_new();
+            if may_wait && written_at.elapsed() < WRITE_EVERY_OF_MANY {
+                continue;
+            }
+            self.write();
+            written_at = Instant::now();
             if self.forget(left.clone()) {
                 left = ForgottenUsers::default();
             }
@@ -162,6 +169,11 @@ impl Shared {
                 return;
             }
         }
+    }
+    /// Whether none of the calls in memory has been written, of as many as are kept.
+    fn has_only_new(&self) -> bool {
+        let written = self.keeper.lock().written;
+        self.ring.lock().total - written >= CALLS_MAX as u64
     }
     /// Writes what is not written yet, without calls that began before somebody was forgotten whom they name.
     fn write(&self) {
