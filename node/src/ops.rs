@@ -174,6 +174,7 @@ pub enum IndexCommand {
     /// once. Until rows are files the log is kept.
     Events {
         /// All that the group is to keep, in their order.
+        #[serde(with = "quorate_model::give_way::sequence")]
         events: Vec<Event>,
     },
     /// Forgets what a user did through here, in every index of the group.
