@@ -1,6 +1,7 @@
 //! How do a call and its answer look without the keys in them, and cut to what is kept?
 
 use crate::routes::Route;
+use aho_corasick::AhoCorasick;
 use memchr::memmem::Finder;
 use percent_encoding::percent_decode_str;
 use serde_json::Value;
@@ -14,7 +15,9 @@ pub const TEXT_BYTES_MAX: usize = 4 * TEXT_CHARS_MAX;
 /// Bytes of a URL and of all headers that are kept.
 pub const LINE_BYTES_MAX: usize = 4 << 10;
 /// Characters of a key that are shown (C§14), of one that has several times as many.
-const SHOWN_CHARS: usize = 3;
+pub const SHOWN_CHARS: usize = 3;
+/// What stands for the rest of it.
+const MASK: &str = "***";
 /// Bytes of a body that is read to find the keys in it; a longer one is left out.
 const READ_BYTES_MAX: usize = 256 << 10;
 /// What stands for a body that may hold keys and cannot be read.
@@ -31,6 +34,12 @@ const SECRET_HEADERS: [&str; 6] = [
 ];
 /// Names of the query string whose value is a key, in any letter case; `apiKey` is none, and taken for one.
 const SECRET_NAMES: [&str; 4] = ["x-algolia-api-key", "x-service-api-key", "x-forwarded-api-key", "apiKey"];
+/// What a key stands behind in a query string, which may be in a text of another one.
+static NAMED_KEY: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    let names = SECRET_NAMES.iter().flat_map(|name| ["=", "%3d"].map(|equals| [name, equals].concat()));
+    let finder = AhoCorasick::builder().ascii_case_insensitive(true).build(names);
+    finder.expect("a few short names are no large automaton")
+});
 static API_KEY: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("apiKey"));
 static ESCAPE: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new("\\u00"));
 /// The member of any body that is a key (C§1.1).
@@ -42,10 +51,10 @@ const KEYS: &[&str] = &["apiKey", "key", "value"];
 pub fn masked(key: &str) -> String {
     let is_long = key.chars().nth(3 * SHOWN_CHARS).is_some();
     let end = key.char_indices().nth(SHOWN_CHARS).filter(|_| is_long).map_or(0, |(at, _)| at);
-    [&key[..end], "***"].concat()
+    [&key[..end], MASK].concat()
 }
 
-/// Writes the headers, pairs of a name in small letters and a value, one a line.
+/// Writes the headers, pairs of a name in small letters and a value, one a line; one for which there is no room is left out.
 pub fn headers<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, text: &mut Vec<u8>) {
     for (name, value) in headers {
         let is_secret = SECRET_HEADERS.iter().any(|secret| secret.as_bytes() == name);
@@ -54,7 +63,7 @@ pub fn headers<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, text
             false => Cow::Borrowed(value),
         };
         if text.len() + name.len() + value.len() + 3 > LINE_BYTES_MAX {
-            break;
+            continue;
         }
         for part in [name, b": ", &value, b"\n"] {
             text.extend_from_slice(part);
@@ -136,60 +145,28 @@ fn mask_members(value: &mut Value, names: &[&str]) {
     }
 }
 
-/// The key of a call, which is to stand nowhere in the entry of the call: within parameters, in an address that the caller came from.
-pub struct OwnKey(Finder<'static>);
-
-impl OwnKey {
-    /// Of a call that showed this key, if it did. Cost: a comparison when it is the key of `before`; the search for another one has
-    /// to be prepared.
-    pub fn of<'b>(key: &[u8], before: &'b mut Option<OwnKey>) -> Option<&'b Self> {
-        if key.is_empty() {
-            return None;
+/// A text without the values that stand behind the name of a key as in a query string, whoever's they are. Cost: a look at each byte.
+pub fn named_taken_out(text: &[u8]) -> Cow<'_, [u8]> {
+    let (mut out, mut done) = (Vec::new(), 0);
+    for found in NAMED_KEY.find_iter(text) {
+        let rest = &text[found.end()..];
+        let value = &rest[..rest.iter().position(|byte| ends_value(*byte)).unwrap_or(rest.len())];
+        // one that is masked already stays
+        if found.start() >= done && !value.is_empty() && !value.ends_with(MASK.as_bytes()) {
+            out.extend_from_slice(&text[done..found.end()]);
+            out.extend_from_slice(masked(&String::from_utf8_lossy(value)).as_bytes());
+            done = found.end() + value.len();
         }
-        if before.as_ref().is_none_or(|before| before.0.needle() != key) {
-            *before = Some(OwnKey(Finder::new(key).into_owned()));
-        }
-        before.as_ref()
     }
-    /// The key as it is shown.
-    pub fn masked(&self) -> String {
-        masked(&String::from_utf8_lossy(self.0.needle()))
+    if done == 0 {
+        return Cow::Borrowed(text);
     }
-    /// Whether a text has it.
-    pub fn is_in(&self, text: &[u8]) -> bool {
-        self.0.find(text).is_some()
-    }
-    /// A text without it. `is_cut` says that the text ends where it was cut, maybe within the key. Cost: a search for a text.
-    pub fn taken_out<'a>(&self, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
-        let key = self.0.needle();
-        let left = if is_cut { self.begun_at_the_end(text) } else { 0 };
-        if left == 0 && !self.is_in(text) {
-            return Cow::Borrowed(text);
-        }
-        let mask = self.masked();
-        let mut out = Vec::with_capacity(text.len());
-        let mut rest = &text[..text.len() - left];
-        while let Some(at) = self.0.find(rest) {
-            out.extend_from_slice(&rest[..at]);
-            out.extend_from_slice(mask.as_bytes());
-            rest = &rest[at + key.len()..];
-        }
-        out.extend_from_slice(rest);
-        if left > 0 {
-            out.extend_from_slice(mask.as_bytes());
-        }
-        Cow::Owned(out)
-    }
-    /// How many bytes at the end of a text begin the key: more of them than are shown of a key, and not all of it.
-    fn begun_at_the_end(&self, text: &[u8]) -> usize {
-        const LEAST: usize = SHOWN_CHARS + 1;
-        let key = self.0.needle();
-        let Some(first) = key.first_chunk::<LEAST>() else { return 0 };
-        let tail = &text[text.len() - text.len().min(key.len() - 1)..];
-        let mut begins =
-            (0..tail.len().saturating_sub(LEAST - 1)).filter(|at| tail[*at..].starts_with(first));
-        begins.find(|at| key.starts_with(&tail[*at..])).map_or(0, |at| tail.len() - at)
-    }
+    out.extend_from_slice(&text[done..]);
+    Cow::Owned(out)
+}
+/// Whether no value of a query string goes on with a byte, nor the text of JSON or of an address that the query string stands in.
+fn ends_value(byte: u8) -> bool {
+    byte.is_ascii_whitespace() || b"&\"'\\<>;,".contains(&byte)
 }
 
 /// The first characters of a text. Cost: one look at their bytes, some at a time.
@@ -258,6 +235,8 @@ mod tests {
         pairs.extend((0..100).map(|at| (format!("x-{at}"), "v".repeat(200))));
         let long = text(&pairs);
         assert!(long.len() <= LINE_BYTES_MAX && long.contains("x-10: v"), "{long}");
+        pairs.insert(0, ("accept".to_owned(), "a".repeat(LINE_BYTES_MAX)));
+        assert_eq!(text(&pairs), long, "one that is too long is left out, and no other for it");
     }
 
     #[test]
@@ -323,25 +302,24 @@ mod tests {
     }
 
     #[test]
-    fn the_key_of_a_call_shows_nowhere_in_it() {
-        let (mut kept, mut other) = (None, None);
-        let key = OwnKey::of(SECRET.as_bytes(), &mut kept).unwrap();
-        let shown = |text: &str, is_cut| {
-            String::from_utf8(key.taken_out(text.as_bytes(), is_cut).into_owned()).unwrap()
-        };
-        assert_eq!(shown(&format!("a={SECRET}&b={SECRET}"), false), "a=012***&b=012***");
-        for text in ["", "query=x", "0123", &format!("x{}", &SECRET[..31])] {
-            assert_eq!(shown(text, false), text);
+    fn what_is_named_a_key_is_no_text_of_an_entry() {
+        for (text, expected) in [
+            (format!("query=a&apiKey={SECRET}&b=c"), "query=a&apiKey=012***&b=c"),
+            (
+                format!("referer: http://a/?X-Algolia-API-Key={SECRET}\nhost: h\n"),
+                "referer: http://a/?X-Algolia-API-Key=012***\nhost: h\n",
+            ),
+            (
+                format!(r#"{{"params":"x-service-api-key%3D{SECRET}","a":1}}"#),
+                r#"{"params":"x-service-api-key%3D012***","a":1}"#,
+            ),
+            ("x-algolia-api-key=012***&a=b".to_owned(), "x-algolia-api-key=012***&a=b"),
+            ("apiKey=short apiKey= b".to_owned(), "apiKey=*** apiKey= b"),
+            (r#"{"apiKey":"012***","key=":1}"#.to_owned(), r#"{"apiKey":"012***","key=":1}"#),
+        ] {
+            assert_eq!(String::from_utf8_lossy(&named_taken_out(text.as_bytes())), expected);
         }
-        for end in SHOWN_CHARS + 1..SECRET.len() {
-            assert_eq!(shown(&format!("{SECRET} {}", &SECRET[..end]), true), "012*** 012***");
-        }
-        assert_eq!(shown("012", true), "012");
-        assert!(OwnKey::of(b"", &mut other).is_none());
-        let short = OwnKey::of(b"abc", &mut other).unwrap();
-        assert_eq!(short.taken_out(b"abcab", true), Cow::Borrowed(b"***ab"));
-        let next = OwnKey::of(b"xyz", &mut other).unwrap();
-        assert_eq!(next.taken_out(b"abcxyz", false), Cow::Borrowed(b"abc***"), "not that of the call before");
+        assert_eq!(&*named_taken_out(b"apiKey=\xff\xfe&a"), b"apiKey=***&a");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod mask;
 mod note;
 mod noted;
+mod own_key;
 mod packed;
 
 pub use note::CallNote;

@@ -4,7 +4,8 @@
 //! which never leave the memory of the process: whoever reads makes the entry, without keys, and of at most as many calls as are
 //! kept. What has to be looked at as a whole to find the keys in it, a long body or one about keys, is masked when it is noted.
 
-use super::mask::{self, LINE_BYTES_MAX, OwnKey, TEXT_BYTES_MAX};
+use super::mask::{self, LINE_BYTES_MAX, TEXT_BYTES_MAX};
+use super::own_key::OwnKey;
 use super::packed::{self, Reader, Writer};
 use super::{Answered, CallNote, kind, secret};
 use crate::reply::Reply;
@@ -76,7 +77,7 @@ pub fn write(
     for (name, value) in request.headers() {
         let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
         let Some(less) = left.checked_sub(packed::text_bytes(name) + packed::text_bytes(value)) else {
-            break;
+            continue;
         };
         left = less;
         out.text(name);
@@ -151,10 +152,12 @@ fn mask_token(own: Option<&OwnKey>, token: &str) -> String {
         None => token.to_owned(),
     }
 }
+/// A text without keys.
 fn without<'a>(own: Option<&OwnKey>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
+    let text = mask::named_taken_out(text);
     match own {
         Some(own) => own.taken_out(text, is_cut),
-        None => Cow::Borrowed(text),
+        None => text,
     }
 }
 
