@@ -57,8 +57,7 @@ pub fn masked(key: &str) -> String {
 /// Writes the headers, pairs of a name in small letters and a value, one a line; one for which there is no room is left out.
 pub fn headers<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, text: &mut Vec<u8>) {
     for (name, value) in headers {
-        let is_secret = SECRET_HEADERS.iter().any(|secret| secret.as_bytes() == name);
-        let value = match is_secret {
+        let value = match is_secret_header(name) {
             true => masked(std::str::from_utf8(value).unwrap_or_default()).into_bytes().into(),
             false => Cow::Borrowed(value),
         };
@@ -69,6 +68,11 @@ pub fn headers<'a>(headers: impl IntoIterator<Item = (&'a [u8], &'a [u8])>, text
             text.extend_from_slice(part);
         }
     }
+}
+
+/// Whether the value of a header is a secret, by its name in small letters.
+pub fn is_secret_header(name: &[u8]) -> bool {
+    SECRET_HEADERS.iter().any(|secret| secret.as_bytes() == name)
 }
 
 /// Writes path and query string.
@@ -147,15 +151,22 @@ fn mask_members(value: &mut Value, names: &[&str]) {
 
 /// A text without the values that stand behind the name of a key as in a query string, whoever's they are. Cost: a look at each byte.
 pub fn named_taken_out(text: &[u8]) -> Cow<'_, [u8]> {
-    let (mut out, mut done) = (Vec::new(), 0);
+    // through where it has been copied, and looked at
+    let (mut out, mut done, mut seen) = (Vec::new(), 0, 0);
     for found in NAMED_KEY.find_iter(text) {
+        if found.start() < seen {
+            continue;
+        }
         let rest = &text[found.end()..];
-        let value = &rest[..rest.iter().position(|byte| ends_value(*byte)).unwrap_or(rest.len())];
+        let is_encoded = !text[..found.end()].ends_with(b"=");
+        let ends = |at: &usize| ends_value(rest[*at]) || is_encoded && rest[*at..].starts_with(b"%26");
+        let value = &rest[..(0..rest.len()).find(ends).unwrap_or(rest.len())];
+        seen = found.end() + value.len();
         // one that is masked already stays
-        if found.start() >= done && !value.is_empty() && !value.ends_with(MASK.as_bytes()) {
+        if !value.is_empty() && !value.ends_with(MASK.as_bytes()) {
             out.extend_from_slice(&text[done..found.end()]);
             out.extend_from_slice(masked(&String::from_utf8_lossy(value)).as_bytes());
-            done = found.end() + value.len();
+            done = seen;
         }
     }
     if done == 0 {
@@ -314,6 +325,11 @@ mod tests {
                 r#"{"params":"x-service-api-key%3D012***","a":1}"#,
             ),
             ("x-algolia-api-key=012***&a=b".to_owned(), "x-algolia-api-key=012***&a=b"),
+            (
+                format!("a?back=apiKey%3D{SECRET}%26query%3Dshoes&apiKey=a%26b"),
+                "a?back=apiKey%3D012***%26query%3Dshoes&apiKey=***",
+            ),
+            ("apiKey=apiKey=apiKey=a".to_owned(), "apiKey=api***"),
             ("apiKey=short apiKey= b".to_owned(), "apiKey=*** apiKey= b"),
             (r#"{"apiKey":"012***","key=":1}"#.to_owned(), r#"{"apiKey":"012***","key=":1}"#),
         ] {

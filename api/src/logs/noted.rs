@@ -76,6 +76,10 @@ pub fn write(
     let mut left = COPIED_BYTES_MAX;
     for (name, value) in request.headers() {
         let (name, value) = (name.as_str().as_bytes(), value.as_bytes());
+        if value.len() > LINE_BYTES_MAX && !mask::is_secret_header(name) {
+            // there is no room for it, and shall be for others
+            continue;
+        }
         let Some(less) = left.checked_sub(packed::text_bytes(name) + packed::text_bytes(value)) else {
             continue;
         };
@@ -152,12 +156,11 @@ fn mask_token(own: Option<&OwnKey>, token: &str) -> String {
         None => token.to_owned(),
     }
 }
-/// A text without keys.
+/// A text without keys: its own first, which may hold what ends another one.
 fn without<'a>(own: Option<&OwnKey>, text: &'a [u8], is_cut: bool) -> Cow<'a, [u8]> {
-    let text = mask::named_taken_out(text);
-    match own {
-        Some(own) => own.taken_out(text, is_cut),
-        None => text,
+    match own.map(|own| own.taken_out(text.into(), is_cut)) {
+        Some(Cow::Owned(text)) => Cow::Owned(mask::named_taken_out(&text).into_owned()),
+        Some(Cow::Borrowed(_)) | None => mask::named_taken_out(text),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::mask::{SHOWN_CHARS, masked};
 use memchr::memmem::Finder;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode, percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use std::borrow::Cow;
 
 /// What stands in a URL as it is.
@@ -23,13 +23,13 @@ impl OwnKey {
         }
         if before.as_ref().is_none_or(|before| before.key() != key) {
             let in_url = percent_encode(key, &ENCODED).to_string();
-            let in_json = serde_json::to_string(&String::from_utf8_lossy(key)).unwrap_or_default();
-            let in_json = in_json.trim_matches('"').as_bytes();
+            let quoted = serde_json::to_string(&String::from_utf8_lossy(key)).unwrap_or_default();
+            let in_json =
+                quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
+            let (small, slashed) = (with_small_digits(&in_url), in_json.replace('/', "\\/"));
             let mut forms: Vec<Finder<'static>> = vec![];
-            for form in [key, in_url.as_bytes(), in_url.to_ascii_lowercase().as_bytes(), in_json] {
-                // one of small letters only is another key
-                let is_same_key = percent_decode(form).eq(percent_decode(key)) || form == in_json;
-                if is_same_key && forms.iter().all(|known| known.needle() != form) {
+            for form in [key, in_url.as_bytes(), small.as_bytes(), in_json.as_bytes(), slashed.as_bytes()] {
+                if !form.is_empty() && forms.iter().all(|known| known.needle() != form) {
                     forms.push(Finder::new(form).into_owned());
                 }
             }
@@ -77,6 +77,15 @@ impl OwnKey {
         Some(out)
     }
 }
+/// A text of a URL whose escapes have small letters.
+fn with_small_digits(in_url: &str) -> String {
+    let mut parts = in_url.split('%');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |text, part| {
+        let (digits, rest) = part.split_at(2);
+        [&text, "%", &digits.to_ascii_lowercase(), rest].concat()
+    })
+}
 /// How many bytes at the end of a text begin the key: more of them than are shown of a key, and not all of it.
 fn begun_at_the_end(key: &[u8], text: &[u8]) -> usize {
     const LEAST: usize = SHOWN_CHARS + 1;
@@ -121,16 +130,21 @@ mod tests {
     #[test]
     fn a_key_is_found_however_it_is_written() {
         let mut kept = None;
-        let key = OwnKey::of(br#"abcdefghij+/"x=="#, &mut kept).unwrap();
+        let key = OwnKey::of(br#"abcdefgHIJ+/"x=="#, &mut kept).unwrap();
         for (text, expected) in [
-            (r#"a=abcdefghij+/"x=="#, "a=abc***"),
-            ("a=abcdefghij%2B%2F%22x%3D%3D&b", "a=abc***&b"),
-            ("a=abcdefghij%2b%2f%22x%3d%3d&b", "a=abc***&b"),
-            (r#"{"a":"abcdefghij+/\"x=="}"#, r#"{"a":"abc***"}"#),
+            (r#"a=abcdefgHIJ+/"x=="#, "a=abc***"),
+            ("a=abcdefgHIJ%2B%2F%22x%3D%3D&b", "a=abc***&b"),
+            ("a=abcdefgHIJ%2b%2f%22x%3d%3d&b", "a=abc***&b"),
+            (r#"{"a":"abcdefgHIJ+/\"x=="}"#, r#"{"a":"abc***"}"#),
+            (r#"{"a":"abcdefgHIJ+\/\"x=="}"#, r#"{"a":"abc***"}"#),
             (r#"ABCDEFGHIJ+/"X=="#, r#"ABCDEFGHIJ+/"X=="#),
         ] {
             let shown = key.taken_out(text.as_bytes().into(), false);
             assert_eq!(String::from_utf8_lossy(&shown), expected);
+        }
+        let odd = OwnKey::of(br#"ab%41"'"#, &mut kept).unwrap();
+        for text in [r#"ab%41"'"#, "ab%2541%22%27", r#"ab%41\"'"#] {
+            assert_eq!(odd.taken_out(text.as_bytes().into(), false), Cow::Borrowed(b"***"), "{text}");
         }
         let plain = OwnKey::of(SECRET.as_bytes(), &mut kept).unwrap();
         assert_eq!(plain.forms.len(), 1);

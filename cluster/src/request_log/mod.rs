@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 pub const CALLS_MAX: usize = 1_000;
 /// Bytes of a call: more than those who note one make of it. All that are kept are a thousand times as large at most.
 pub const CALL_BYTES_MAX: usize = 24 << 10;
-/// Bytes of a call as it is noted, which is so for a second: with what is masked or left out later.
+/// Bytes of a call as it is noted and not written yet: with what is masked or left out then.
 const NOTED_BYTES_MAX: usize = 2 * CALL_BYTES_MAX;
 /// How many merge the answers of several nodes at a time: each holds up to [`CALLS_MAX`] calls of every node.
 pub const READERS: usize = 2;
