@@ -7,6 +7,7 @@
 mod compaction;
 mod lost;
 mod manifest;
+mod texts;
 mod unsent;
 mod view;
 
@@ -14,6 +15,7 @@ pub use self::compaction::{Compacted, Compaction};
 pub use self::lost::{KeptRows, Lost};
 pub use self::manifest::files_of;
 use self::manifest::{FileMeta, Manifest, Period};
+use self::texts::Texts;
 pub use self::unsent::{Batch, Pass, Unsent};
 pub use self::view::EventView;
 use self::view::Waiting;
@@ -27,7 +29,6 @@ use quorate_model::analytics::Day;
 use quorate_model::event::CountedSearch;
 use quorate_model::give_way::give_way;
 use quorate_store::files::Files;
-use rustc_hash::FxHashSet;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -70,7 +71,7 @@ struct Open {
     rows: usize,
     bytes: usize,
     /// Texts of rows, each once.
-    texts: FxHashSet<Text>,
+    texts: Texts,
     forgotten: Forgotten,
     /// The log index of the first entry that waits.
     first: Option<u64>,
@@ -90,14 +91,7 @@ impl Open {
         self.first.get_or_insert(log_index);
         self.through = log_index;
         let texts = &mut self.texts;
-        let new = rows(&mut |text: &str| match texts.get(text) {
-            Some(shared) => shared.clone(),
-            None => {
-                let shared = Text::from(text);
-                texts.insert(shared.clone());
-                shared
-            }
-        });
+        let new = rows(&mut |text: &str| texts.share(text));
         self.bytes += new.iter().map(EventRow::bytes).sum::<usize>();
         self.rows += new.len();
         if !new.is_empty() {
