@@ -28,7 +28,7 @@ impl OwnKey {
                 quoted.strip_prefix('"').and_then(|text| text.strip_suffix('"')).unwrap_or_default();
             let (small, slashed) = (with_small_digits(&in_url), in_json.replace('/', "\\/"));
             let mut forms: Vec<Finder<'static>> = vec![];
-            for form in [key, in_url.as_bytes(), small.as_bytes(), in_json.as_bytes(), slashed.as_bytes()] {
+            for form in [key, in_url.as_bytes(), &small, in_json.as_bytes(), slashed.as_bytes()] {
                 if !form.is_empty() && forms.iter().all(|known| known.needle() != form) {
                     forms.push(Finder::new(form).into_owned());
                 }
@@ -77,14 +77,13 @@ impl OwnKey {
         Some(out)
     }
 }
-/// A text of a URL whose escapes have small letters.
-fn with_small_digits(in_url: &str) -> String {
-    let mut parts = in_url.split('%');
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |text, part| {
-        let (digits, rest) = part.split_at(2);
-        [&text, "%", &digits.to_ascii_lowercase(), rest].concat()
-    })
+/// An encoded text of a URL whose escapes have small letters.
+fn with_small_digits(in_url: &str) -> Vec<u8> {
+    let mut text = in_url.as_bytes().to_vec();
+    for (at, _) in in_url.match_indices('%') {
+        text[at + 1..at + 3].make_ascii_lowercase();
+    }
+    text
 }
 /// How many bytes at the end of a text begin the key: more of them than are shown of a key, and not all of it.
 fn begun_at_the_end(key: &[u8], text: &[u8]) -> usize {

@@ -69,6 +69,10 @@ impl Lately {
         self.users.add(others);
         (self.finder, self.told_ms) = (Users::new(self.users.clone()), now_ms);
     }
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.finder.is_none()
+    }
     /// Lets them go when no call can be under way any more that began before.
     pub fn expire(&mut self, now_ms: u64) {
         if now_ms > self.told_ms.saturating_add(CALL_MS_MAX) {

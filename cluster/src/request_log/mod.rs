@@ -1,11 +1,10 @@
 //! Which calls has this node answered lately (C§14)?
 //!
 //! The last [`CALLS_MAX`] are in memory as bytes, each where one was that it or another pushed out, so that noting a call copies
-//! its bytes once, outside of the lock. They are the bytes of whoever notes calls, which are read when
-//! somebody asks, or by a thread of the log's own: it makes of what is new what is kept, without keys, and writes that to files
-//! (`files.rs`) every [`WRITE_EVERY`], or [`WRITE_EVERY_OF_MANY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read
-//! that are kept. A process that is killed loses the calls of that time, and a machine without power those that its system had not
-//! written.
+//! its bytes once, outside of the lock. They are the bytes of whoever notes calls, which are read when somebody asks, or by a thread
+//! of the log's own: it makes of what is new what is kept, without keys, and writes that to files (`files.rs`) every [`WRITE_EVERY`],
+//! or [`WRITE_EVERY_OF_MANY`]. So nobody who is answered waits for a disk, and of however many calls at most those are read that are
+//! kept. A process that is killed loses the calls of that time, and a machine without power those that its system had not written.
 
 mod call;
 mod files;
@@ -156,7 +155,7 @@ impl Shared {
                 keeper.lately.add(now.clone(), now_ms);
             }
             left.add(now);
-            let may_wait = !is_last && left == ForgottenUsers::default() && self.has_only_new();
+            let may_wait = !is_last && left == ForgottenUsers::default() && self.may_wait();
             if may_wait && written_at.elapsed() < WRITE_EVERY_OF_MANY {
                 continue;
             }
@@ -170,10 +169,11 @@ impl Shared {
             }
         }
     }
-    /// Whether none of the calls in memory has been written, of as many as are kept.
-    fn has_only_new(&self) -> bool {
-        let written = self.keeper.lock().written;
-        self.ring.lock().total - written >= CALLS_MAX as u64
+    /// Whether few of the calls that would be written now are among the last ones a moment later: as many as are kept are new. Nobody
+    /// waits whose calls may name a user who was forgotten.
+    fn may_wait(&self) -> bool {
+        let keeper = self.keeper.lock();
+        keeper.lately.is_empty() && self.ring.lock().total - keeper.written >= CALLS_MAX as u64
     }
     /// Writes what is not written yet, without calls that began before somebody was forgotten whom they name.
     fn write(&self) {

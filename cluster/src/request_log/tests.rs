@@ -217,6 +217,23 @@ fn what_somebody_does_later_stays_when_others_are_forgotten() {
 }
 
 #[test]
+fn many_calls_may_wait_to_be_written_unless_somebody_was_forgotten() {
+    let log = RequestLog::default();
+    for number in 0..CALLS_MAX as u64 {
+        assert!(!log.0.may_wait(), "{number} are few");
+        note(&log, &call(number));
+    }
+    assert!(log.0.may_wait());
+    let users = ForgottenUsers::These([("ann".to_owned(), 0)].into());
+    log.0.keeper.lock().lately.add(users, clock::unix_ms());
+    assert!(!log.0.may_wait());
+    log.0.keeper.lock().lately = Lately::default();
+    assert!(log.0.may_wait());
+    log.0.keeper.lock().written = 1;
+    assert!(!log.0.may_wait(), "one of them is written");
+}
+
+#[test]
 fn a_reader_keeps_what_it_reads_while_others_note() {
     let log = RequestLog::default();
     for number in 0..CALLS_MAX as u64 {
