@@ -495,6 +495,10 @@ impl PlacementMachine {
         self.unlink_dropped(at, index)?;
         self.changes.delete(rows::by_number(rows::STATE, index));
         self.changes.delete(rows::by_number(kept_files::FILES, index));
+        if self.node.index(index).is_some_and(|state| state.group != self.group) {
+            // the folder is another group's: the catalogue lets no index lie in two
+            return Ok(());
+        }
         match self.node.remove(index) {
             Some(state) => {
                 self.drop_resources(&state);

@@ -17,6 +17,12 @@ use std::time::{Duration, Instant};
 
 /// Between two tries to write down what is wrong, on a disk that takes nothing: it is looked at several times a second.
 const KEEP_RETRY: Duration = Duration::from_secs(10);
+/// What the number of those begins with that are not told one by one.
+const AND: &str = "and ";
+/// Whether a text is how many more there are than those that are told one by one.
+pub fn is_count(what: &str) -> bool {
+    what.starts_with(AND)
+}
 /// Findings of a group that are told one by one.
 const TOLD_MAX: usize = 20;
 
@@ -140,6 +146,12 @@ impl Integrity {
         let each = |checked: &Checked| checked.damage.iter().chain(&checked.difference).cloned().collect();
         self.state.lock().values().flat_map(|checked| -> Vec<Finding> { each(checked) }).collect()
     }
+    /// What does not read as it was written in a group. Cost: a lock, and a copy of what there is.
+    pub fn damage(&self, group: GroupId) -> Vec<String> {
+        let state = self.state.lock();
+        let damage = state.get(&group).into_iter().flat_map(|checked| &checked.damage);
+        damage.map(|finding| finding.what.clone()).collect()
+    }
     /// The hashes of a group at the last log index at which replicas were compared.
     pub fn digest(&self, group: GroupId) -> Option<GroupDigest> {
         self.state.lock().get(&group)?.digest.clone()
@@ -198,7 +210,7 @@ impl Integrity {
         if findings.len() > TOLD_MAX {
             let more = findings.len() - TOLD_MAX;
             findings.truncate(TOLD_MAX);
-            findings.push(Finding { group, what: format!("and {more} more") });
+            findings.push(Finding { group, what: format!("{AND}{more} more") });
         }
         self.update(group, |checked| {
             let is_news = match (&checked.mending, kind) {

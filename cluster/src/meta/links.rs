@@ -51,10 +51,9 @@ pub fn too_many(links: &[Link]) -> Option<String> {
 }
 
 impl MetaState {
-    /// Whether `name` can be what `wanted` says of it.
-    fn can_follow(&self, primary: &IndexName, wanted: &WantedReplica) -> bool {
-        let reserved = |incarnation| self.reserved.contains_key(&incarnation);
-        if wanted.name == *primary || wanted.prepared.is_some_and(|it| !reserved(it)) {
+    /// Whether a name can be what `wanted` says of it, of an index that lies in `group`.
+    fn can_follow(&self, primary: &IndexName, group: GroupId, wanted: &WantedReplica) -> bool {
+        if wanted.name == *primary || wanted.prepared.is_some_and(|it| !self.is_ready(it, group)) {
             return false;
         }
         match self.catalogue.get(&wanted.name).map(|row| &row.role) {
@@ -77,7 +76,7 @@ impl MetaState {
         };
         let (own, of_parts): (Vec<WantedReplica>, Vec<WantedReplica>) =
             wanted.iter().cloned().partition(|wanted| wanted.name.partition().1.is_none());
-        if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, wanted)) {
+        if row.primary().is_some() || !own.iter().all(|wanted| self.can_follow(name, row.group, wanted)) {
             return vec![];
         }
         let mut incarnations = NewIncarnations::of(at);
@@ -144,7 +143,7 @@ impl MetaState {
         let theirs = old.as_ref().map_or(&[][..], IndexRow::replicas).to_vec();
         let place_of = |link: &Link| moved.iter().find(|moved| moved.name == link.name);
         let is_ready =
-            |link: &Link| place_of(link).is_some_and(|moved| self.reserved.contains_key(&moved.incarnation));
+            |link: &Link| place_of(link).is_some_and(|moved| self.is_ready(moved.incarnation, row.group));
         let follows = row.primary().or_else(|| old.as_ref().and_then(IndexRow::primary));
         let replicas: Vec<Link> = row.replicas().iter().chain(&theirs).cloned().collect();
         if follows.is_some() || !theirs.iter().all(is_ready) || too_many(&replicas).is_some() {

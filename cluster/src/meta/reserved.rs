@@ -7,7 +7,7 @@
 
 use super::rows::{Row, RowChange, StateTable, group, number};
 use super::{MetaState, Role, SharedMap};
-use quorate_model::{GroupId, IndexName};
+use quorate_model::{GroupId, IndexName, level};
 use quorate_node::ops::Incarnation;
 use std::ops::{Deref, DerefMut};
 
@@ -20,7 +20,7 @@ pub struct Reservation {
     /// Where it lies.
     pub group: GroupId,
     /// The name whose configuration it has, and which it, or what it is a partition of, will stand for. `None` for copies, and below
-    /// [`quorate_model::level::RESERVED_FOR`].
+    /// [`level::RESERVED_FOR`].
     pub replica: Option<IndexName>,
 }
 
@@ -67,6 +67,14 @@ impl Reserved {
 pub(super) type Watched = Vec<(Incarnation, IndexName, Option<(Incarnation, Role)>)>;
 
 impl MetaState {
+    /// Whether an incarnation is made ready to follow an index in this group: that index may be another one than the one that it was
+    /// made ready for. Below [`level::RESERVED_FOR`] it counted wherever it lies.
+    pub(super) fn is_ready(&self, incarnation: Incarnation, group: GroupId) -> bool {
+        match self.level() >= level::RESERVED_FOR {
+            true => self.reserved.is_in(incarnation, group),
+            false => self.reserved.contains_key(&incarnation),
+        }
+    }
     fn standing(&self, name: &IndexName) -> Option<(Incarnation, Role)> {
         self.catalogue.get(name).map(|row| (row.incarnation, row.role.clone()))
     }

@@ -383,6 +383,35 @@ fn a_move_joins_no_more_replicas_than_an_index_may_have() {
     }
 }
 
+#[test]
+fn what_is_made_ready_in_another_group_follows_nobody() {
+    // what an incarnation is in one group must not be dropped for what it is in another one
+    for (level, lies_in, follows) in [(11, 3, true), (11, 5, false), (10, 5, true)] {
+        let mut machine = Machine::default();
+        for line in [&format!("join 1 main {level}"), "create a 3", "create r 5", &format!("begin {lies_in}")]
+        {
+            machine.step(line);
+        }
+        let before = machine.state.clone();
+        machine.step("link a 2 r:4");
+        assert_eq!(machine.state != before, follows, "linked at {level}, made ready in {lies_in}");
+
+        let mut machine = Machine::default();
+        for line in [
+            &format!("join 1 main {level}"),
+            "create to 3",
+            "link to 2 r",
+            "create from 3",
+            &format!("begin {lies_in}"),
+        ] {
+            machine.step(line);
+        }
+        let before = machine.state.clone();
+        machine.step("move from to r 5");
+        assert_eq!(machine.state != before, follows, "moved at {level}, made ready in {lies_in}");
+    }
+}
+
 /// Two clusters of the numbers 0 and 1, whose groups begin at 1 and at 17.
 const CLUSTERS: &str = "join 1 main 3, join 2 west 3, users, ";
 

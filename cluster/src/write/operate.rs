@@ -102,18 +102,23 @@ pub async fn move_index(
             check_files(context, source, from)?;
             replicas::check_joined(destination, kept, from.replicas())?;
         }
-        let kept: Vec<&Link> = kept.iter().collect();
         let prepared = match &from {
-            Some(_) => replicas::prepare_filled(context, source, &kept, deadline).await?,
+            Some(_) => {
+                let kept: Vec<&Link> = kept.iter().collect();
+                replicas::prepare_filled(context, source, &kept, deadline).await?
+            }
             None => Prepared::default(),
         };
         let (from_name, to_name) = (source.clone(), destination.clone());
         let command = MetaCommand::MoveIndex { from: from_name, to: to_name, replicas: prepared.moved() };
         let mut accepted = context.proposer().propose_meta(command, Purpose::Add, deadline).await?;
+        let is_as_before =
+            |from: &IndexRow| row_of(context, source).is_some_and(|now| now.incarnation == from.incarnation);
+        // what was made ready is not used where the source stands for something else by now
         let refused = source != destination
-            && from.as_ref().is_some_and(|from| {
-                row_of(context, source).is_some_and(|now| now.incarnation == from.incarnation)
-            });
+            && from
+                .as_ref()
+                .is_some_and(|from| is_as_before(from) || prepared.is_unused(&context.meta(), kept));
         replicas::abandon_unused(context, &prepared).await;
         if refused {
             continue;

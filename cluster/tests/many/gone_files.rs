@@ -124,3 +124,43 @@ async fn a_node_without_others_says_which_files_are_gone_and_goes_on_without_tha
     })
     .await;
 }
+
+#[actix_rt::test]
+async fn when_no_member_has_the_files_of_an_index_its_deletion_makes_all_copies_full_again() {
+    in_time(async {
+        let mut installation = Installation::start(3).await;
+        installation.write(0, "lamps", records()).await;
+        for number in 0..3 {
+            installation.down(number).await;
+        }
+        for number in 0..3 {
+            installation.up(number, |folder| std::fs::remove_dir_all(folder.join("indices")).unwrap()).await;
+        }
+        let end = Instant::now() + SOON;
+        let tells = |node: &Service| node.health().warnings.iter().any(|it| it.contains("are gone"));
+        // the third may have been on its way to a copy
+        while installation.nodes().filter(|node| tells(node)).count() < 2 {
+            let health: Vec<_> = installation.nodes().map(Service::health).collect();
+            assert!(Instant::now() < end, "{health:?}");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+        let deleted =
+            patiently("its deletion", async || installation.node(0).delete_index(&name("lamps")).await);
+        deleted.await.unwrap();
+        let end = Instant::now() + SOON;
+        loop {
+            let seen = installation.node(0).overview().await.unwrap();
+            let of_groups = seen.groups.iter().filter(|group| group.id != 0);
+            let whole = of_groups.flat_map(|group| &group.replicas).filter(|it| it.copy == "full").count();
+            if whole == 16 * 3 && !installation.nodes().any(tells) {
+                break;
+            }
+            assert!(Instant::now() < end, "{whole} {:?} {:?}", installation.node(1).health(), seen.groups);
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        installation.write(1, "lamps", records()).await;
+        assert_eq!(hits(installation.node(1), "lamps").await, Ok(RECORDS as u64));
+        installation.stop().await;
+    })
+    .await;
+}

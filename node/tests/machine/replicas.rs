@@ -275,3 +275,21 @@ fn a_copy_is_whole_when_the_node_died_while_it_was_made() {
         }
     });
 }
+
+#[test]
+fn a_group_drops_nothing_that_lies_in_another_one() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(records(1, vec![put("a", 1)]));
+        rig.wait();
+        let found = rig.records(1);
+        let mut other = rig.node.machine(GroupId(GROUP.0 + 1)).unwrap();
+        other.apply(position(1), IndexCommand::Drop { index: 1 }).unwrap();
+        assert_eq!(rig.records(1), found);
+        rig.machine.close().unwrap();
+        let mut rig = Rig::open(dir.path(), rig.log);
+        rig.machine.replayed();
+        assert_eq!((found.len(), rig.records(1)), (1, found));
+    });
+}

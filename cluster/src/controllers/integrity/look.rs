@@ -2,6 +2,7 @@
 
 use super::{Checks, Kind};
 use crate::apply::meta::MetaPin;
+use crate::context::integrity::is_count;
 use crate::groups::Group;
 use crate::metrics;
 use crate::types::{GroupDigest, NamedDigest};
@@ -105,19 +106,22 @@ impl Checks {
         });
     }
 
-    /// Tells at once what the files of a group and of its events lacked when the group was opened: checks may come to it much later.
+    /// Tells at once what the files of a group and of its events lacked when the group was opened, and what is lacking no more since its
+    /// index was dropped: checks may come to it much later.
     pub(super) fn tell_lost(&self, group: &Group) {
         let (integrity, node) = (self.context.integrity(), self.context.node());
         let gone = node.gone_files(group.id).into_iter().map(|error| error.to_string());
         let lost: Vec<String> = gone.chain(node.lost_events(group.id).iter().map(of_events)).collect();
-        let mut told: Vec<String> = match lost.is_empty() {
-            true => return,
-            false => integrity.update(group.id, |it| it.damage.iter().map(|it| it.what.clone()).collect()),
-        };
-        let others = self.others(group);
-        let is_told = |what: &String| told.iter().any(|told| told.starts_with(what.as_str()));
-        let news: Vec<String> = lost.into_iter().filter(|what| !is_told(what)).collect();
-        if !news.is_empty() {
+        let known = integrity.damage(group.id);
+        let is_told = |what: &String| known.iter().any(|told| told.starts_with(what.as_str()));
+        let is_past = |told: &&String| node.is_dropped(group.id, told);
+        let mut told: Vec<String> = known.iter().filter(|told| !is_past(told)).cloned().collect();
+        if told.iter().all(|it| is_count(it)) {
+            told.clear();
+        }
+        let news: Vec<String> = lost.iter().filter(|what| !is_told(what)).cloned().collect();
+        if told.len() < known.len() || !news.is_empty() {
+            let others = self.others(group);
             told.extend(news.into_iter().map(|what| with_way_out(what, &others)));
             integrity.tell(group.id, Kind::Damage, told, &others);
         }

@@ -53,6 +53,11 @@ impl Prepared {
     pub fn names(&self) -> impl Iterator<Item = &IndexName> {
         self.lives.keys()
     }
+    /// Whether what is ready for one of these names is still only reserved.
+    pub fn is_unused(&self, meta: &MetaState, links: &[Link]) -> bool {
+        let mut ready = links.iter().filter_map(|link| self.of(&link.name));
+        ready.any(|incarnation| meta.reserved.contains_key(&incarnation))
+    }
     /// Where the replicas of a move's destination go on.
     pub fn moved(&self) -> Vec<Moved> {
         let moved =
@@ -63,9 +68,10 @@ impl Prepared {
     pub fn rebuilt(&self) -> Option<TaskId> {
         self.rebuilt
     }
-    /// What follows `primary`, and the revision of a list that begins with the last of them.
-    fn following(&self, primary: &IndexName) -> (Vec<Follower>, u64) {
-        let lives = self.lives.values().filter(|life| life.primary == *primary);
+    /// What follows `primary`, which lies in `group`, and the revision of a list that begins with the last of them. What was made ready
+    /// in another group, where the name stood for something else, follows nobody.
+    fn following(&self, primary: &IndexName, group: GroupId) -> (Vec<Follower>, u64) {
+        let lives = self.lives.values().filter(|life| life.primary == *primary && life.group == group);
         let follower = |life: &Life| Follower { incarnation: life.incarnation, kind: life.kind };
         let followers: Vec<Follower> = lives.map(follower).collect();
         let newest = followers.iter().map(|follower| TaskId(follower.incarnation).log_index()).max();
@@ -200,8 +206,9 @@ pub(super) async fn fill(context: &NodeContext, prepared: &mut Prepared, deadlin
     primaries.sort_unstable();
     primaries.dedup();
     let told = primaries.into_iter().filter_map(|primary| {
-        let (followers, revision) = prepared.following(primary);
-        Some(announcement_of(&meta, meta.catalogue.get(primary)?, revision, &followers))
+        let row = meta.catalogue.get(primary)?;
+        let (followers, revision) = prepared.following(primary, row.group);
+        (!followers.is_empty()).then(|| announcement_of(&meta, row, revision, &followers))
     });
     let filled = told.map(async |told| {
         let proposed = context.proposer().propose_index(told.group, told.command, Purpose::Add, deadline);
