@@ -14,6 +14,7 @@ use crate::ranking::evaluate::Evaluator;
 use crate::ranking::rules::{Frame, PositionRules};
 use crate::scratch::Scratch;
 use crate::term_matches::TermMatches;
+use quorate_model::limits::QUERY_WORDS_MAX;
 use quorate_model::params::ExactOnSingleWord;
 
 /// Words count wherever they stand.
@@ -29,9 +30,30 @@ pub const ANYWHERE: PositionRules = PositionRules {
     exact_on_single_word: ExactOnSingleWord::None,
 };
 
-/// The documents that contain the words next to each other where the rules allow; at most as many words as may rank.
-/// Those not looked at when the clock rings count as if they did.
+/// The documents that contain the words next to each other where the rules allow. Those not looked at when the clock rings count as if
+/// they did. Of more words than may rank, as many as may, each stretch from the last word of the one before, stand anywhere.
 pub fn having(
+    segment: &Segment,
+    words: &[Word],
+    rules: &PositionRules,
+    clock: &mut Clock,
+    scratch: &mut Scratch,
+) -> Vec<u64> {
+    let (first, mut rest) = words.split_at(words.len().min(QUERY_WORDS_MAX));
+    let mut set = with_stretch(segment, first, rules, clock, scratch);
+    let mut last = first.last();
+    while let (Some(before), false) = (last, rest.is_empty()) {
+        let (next, behind) = rest.split_at(rest.len().min(QUERY_WORDS_MAX - 1));
+        let stretch: Vec<Word> = std::iter::once(before).chain(next).cloned().collect();
+        let other = with_stretch(segment, &stretch, rules, clock, scratch);
+        bits::and(&mut set, &other);
+        scratch.give(other);
+        (last, rest) = (next.last(), behind);
+    }
+    set
+}
+/// The same for as many words as may rank.
+fn with_stretch(
     segment: &Segment,
     words: &[Word],
     rules: &PositionRules,

@@ -144,7 +144,7 @@ fn typed(analyzer: &Analyzer, settings: &Settings, params: &Effective, query: &s
             let before = words.wanted.len() + words.beyond.iter().map(Vec::len).sum::<usize>();
             phrase.iter_mut().for_each(|word| word.place = before);
             if !phrase.is_empty() && words.excluded.len() < QUERY_WORDS_BEYOND_MAX {
-                words.excluded.push(phrase.into_iter().take(QUERY_WORDS_MAX).collect());
+                words.excluded.push(phrase);
             }
             continue;
         }

@@ -1,12 +1,12 @@
 //! What do the criteria say about one document? Read from its line of the forward index.
 //!
 //! Hot path: 50 to 100 ns per document of ordinary length, half of it where its best place already tells that it comes too
-//! late; no allocation.
+//! late; no allocation but for a word that stands more often than any before.
 
 use super::criteria::attribute::rank_of;
 use super::criteria::exact::{below, counts_as_itself};
 use super::criteria::matched::{Found, Nearest};
-use super::criteria::proximity::{UNREACHED, extend};
+use super::criteria::proximity::{Sorted, UNREACHED, extend};
 use super::criteria::typo::{NO_MATCH, typos_at};
 use super::criteria::{CriterionScores, Tallies};
 use super::rules::{Frame, PositionRules};
@@ -16,29 +16,11 @@ use crate::term_matches::TermMatches;
 use multiversion::multiversion;
 use quorate_model::limits::QUERY_WORDS_MAX;
 
-/// Positions of one word that are looked at in one document.
-const POSITIONS_MAX: usize = 64;
+/// Pairs of matches of two words that are looked at one by one; of more, only those that stand near each other.
+const PAIRS_MAX: usize = 4_096;
 
 /// Matches of one word: position and the best way to get there, distances above attribute.
-struct Chain {
-    links: [(u16, u32); POSITIONS_MAX],
-    length: usize,
-}
-impl Chain {
-    fn new() -> Chain {
-        Chain { links: [(0, 0); POSITIONS_MAX], length: 0 }
-    }
-    #[inline]
-    fn push(&mut self, p: u16) {
-        if let Some(link) = self.links.get_mut(self.length) {
-            *link = (p, 0);
-            self.length += 1;
-        }
-    }
-    fn links(&self) -> &[(u16, u32)] {
-        &self.links[..self.length]
-    }
-}
+type Chain = Vec<(u16, u32)>;
 /// Intervals of all query terms up to which each is looked up in a document by itself.
 const INTERVALS_MAX: usize = 3 * QUERY_WORDS_MAX;
 
@@ -151,12 +133,11 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
     let mut tallies = Tallies::begin(&evaluator.frame);
     let mut way = UNREACHED;
     let mut linked = false;
-    // swapped by reference: the buffers are large
     let [first, second] = &mut evaluator.chains;
     let (mut previous, mut current) = (first, second);
     let (rules, words) = (evaluator.rules, evaluator.frame.words);
     for (i, query_term) in evaluator.query_terms.iter().enumerate() {
-        current.length = 0;
+        current.clear();
         let (typos, exact) = if evaluator.by_interval {
             let starts = &evaluator.starts[at..];
             at += query_term.intervals.len();
@@ -173,20 +154,25 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
             tallies.count(&found(&[]));
             continue;
         }
+        let are_many = linked && previous.len() * current.len() > PAIRS_MAX;
+        if are_many {
+            previous.sort_unstable();
+        }
+        let sorted = are_many.then(|| Sorted::of(previous));
         way = UNREACHED;
-        for link in &mut current.links[..current.length] {
+        for link in &mut *current {
             let rank = rank_of(rules, link.0);
-            link.1 = if linked {
-                extend(rules, previous.links(), link.0, rank, query_term.adjacency)
-            } else {
-                rank
+            link.1 = match &sorted {
+                _ if !linked => rank,
+                None => extend(rules, previous, link.0, rank, query_term.adjacency),
+                Some(sorted) => sorted.extend(rules, link.0, rank, query_term.adjacency),
             };
             way = way.min(link.1);
         }
         if way == UNREACHED {
             return None;
         }
-        tallies.count(&found(current.links()));
+        tallies.count(&found(current));
         linked = true;
         std::mem::swap(&mut previous, &mut current);
     }
@@ -217,10 +203,10 @@ fn by_token(
         if typos < best {
             best = typos;
             exact = false;
-            out.length = 0;
+            out.clear();
         }
         exact |= query_term.exact == Some(ordinal) || counts_as_itself(query_term, ordinal);
-        out.push(p);
+        out.push((p, 0));
     }
     (best, exact)
 }
@@ -245,7 +231,7 @@ fn by_interval(
         }
         if interval.typos < best {
             best = interval.typos;
-            out.length = 0;
+            out.clear();
         }
         exact |= interval.typos == 0 && query_term.exact == Some(ordinals[from]);
         for (&ordinal, &p) in ordinals[from..].iter().zip(&positions[from..]) {
@@ -253,7 +239,7 @@ fn by_interval(
                 break;
             }
             exact |= interval.typos == 0 && counts_as_itself(query_term, ordinal);
-            out.push(p);
+            out.push((p, 0));
         }
     }
     (best, exact)

@@ -32,7 +32,7 @@ pub struct Found<'a> {
     pub typos: u8,
     /// Whether one of the matches is the word itself.
     pub exact: bool,
-    /// Positions of the first 64 matches with so few typos, by term and then by position, and the best ways to them from the words
+    /// Positions of the matches with so few typos, by term and then by position where they are few, and the best ways to them from the words
     /// before ([`extend`](super::proximity::extend)); there may be none to some.
     pub links: &'a [(u16, u32)],
     /// Terms of all tokens of the document, ascending.

@@ -60,6 +60,32 @@ pub fn extend(
     }
     best
 }
+/// Many matches of the previous word, by place: a match is compared with those near it, and all others are as far as can be.
+pub struct Sorted<'a> {
+    previous: &'a [(u16, u32)],
+    /// The best way to any of them.
+    best: u32,
+}
+impl Sorted<'_> {
+    /// Of matches in ascending order.
+    pub fn of(previous: &[(u16, u32)]) -> Sorted<'_> {
+        let best = previous.iter().map(|&(_, way)| way).min().unwrap_or(UNREACHED);
+        Sorted { previous, best }
+    }
+    /// The same as [`extend`] from all of them.
+    pub fn extend(&self, rules: &PositionRules, p: u16, rank: u32, adjacency: Adjacency) -> u32 {
+        let (place, near) = (position::place(p), FAR as u16);
+        let from = self.previous.partition_point(|&(q, _)| position::place(q) < place.saturating_sub(near));
+        let behind = &self.previous[from..];
+        let to = behind.partition_point(|&(q, _)| position::place(q) <= place.saturating_add(near));
+        let best = extend(rules, &behind[..to], p, rank, adjacency);
+        if adjacency.is_next() || self.best == UNREACHED {
+            return best;
+        }
+        let own = if adjacency.counts() { FAR } else { 0 };
+        best.min(((self.best >> 16) + own) << 16 | (self.best & 0xffff).min(rank))
+    }
+}
 // the lower half of a way holds the whole value of the attribute criterion
 const _: () = assert!(attribute::ROW.bits <= 16);
 /// Whether `p` is the place after `q` in the same attribute.
@@ -76,5 +102,32 @@ impl MatchTally for Tally {
     #[inline(always)]
     fn value(self, nearest: &Nearest<'_>) -> u32 {
         nearest.frame.proximity + (nearest.way >> 16)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matching::phrases::ANYWHERE;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn matches_near_and_the_best_one_tell_what_all_do(
+            mut previous in proptest::collection::vec((0u32..3, 0u32..1_100, 0u32..9, 0u32..50, 0u32..5), 0..60),
+            p in (0u32..3, 0u32..1_100), rank in 0u32..50, min_proximity in 1u32..9, spread in prop_oneof![Just(12), Just(1_100)],
+        ) {
+            previous.iter_mut().for_each(|it| it.1 %= spread);
+            let link = |(attribute, word, distance, rank, reached)| {
+                (position::pack(attribute, word, 0), if reached == 0 { UNREACHED } else { distance << 16 | rank })
+            };
+            let mut previous: Vec<(u16, u32)> = previous.into_iter().map(link).collect();
+            let (p, rules) = (position::pack(p.0, p.1 % spread, 0), PositionRules { min_proximity, ..ANYWHERE });
+            for adjacency in [Adjacency::Apart, Adjacency::Follows, Adjacency::Inside, Adjacency::Loose] {
+                let expected = extend(&rules, &previous, p, rank, adjacency);
+                previous.sort_unstable();
+                prop_assert_eq!(Sorted::of(&previous).extend(&rules, p, rank, adjacency), expected, "{:?}", adjacency);
+            }
+        }
     }
 }
