@@ -106,6 +106,14 @@ pub fn unframe(newest: Mark, bytes: &[u8]) -> Result<Framed<'_>> {
     Ok(Framed { version, payload, rest })
 }
 
+/// The bytes behind the frame at the start of `bytes` by what its header says, whether or not its checksum holds; nothing when they
+/// do not start with such a header or end before the frame does.
+pub fn behind_claimed(newest: Mark, bytes: &[u8]) -> Option<&[u8]> {
+    let (header, behind) = bytes.split_at_checked(FRAME_HEADER_BYTES)?;
+    let length = u64::from_le_bytes(header[8..16].try_into().expect("eight bytes"));
+    behind.get(usize::try_from(length).ok()?..).filter(|_| header[..4] == newest.magic)
+}
+
 fn frame_checksum(header: &[u8], payload: &[u8]) -> u32 {
     let mut crc = crc32fast::Hasher::new();
     crc.update(header);
