@@ -4,8 +4,7 @@
 //! letter than those that are looked for nothing. Letter by letter this took a fifth of whole queries on long records.
 
 use crate::analysis::placeholder_end;
-use crate::bits::packed;
-use multiversion::multiversion;
+use wide::u8x64;
 
 /// Bytes of a word that is surely not cut.
 const WORD_BYTES_MAX: u32 = 60;
@@ -134,9 +133,7 @@ impl PlainText {
         })
     }
 }
-/// Says of each block what its bytes are; the last one goes on after the text with what is no word. Loops alone: what is done in a closure
-/// that goes elsewhere is not made for wide vectors.
-#[multiversion(targets("x86_64+avx2+bmi1+bmi2+popcnt+lzcnt"))]
+/// Says of each block what its bytes are; the last one goes on after the text with what is no word.
 fn classify(bytes: &[u8], letters: &[u8], out: &mut Vec<Classes>) {
     let (blocks, rest) = bytes.as_chunks::<BLOCK>();
     let mut last = [0; BLOCK];
@@ -180,25 +177,19 @@ struct Classes {
 impl Classes {
     #[inline(always)]
     fn of(block: &[u8; BLOCK], letters: &[u8]) -> Classes {
-        let [mut words, mut odd, mut firsts] = [[0; BLOCK]; 3];
-        for (flag, byte) in words.iter_mut().zip(block) {
-            *flag = u8::from((byte | 0x20).wrapping_sub(b'a') < 26) | u8::from(byte.wrapping_sub(b'0') < 10);
-        }
-        for (flag, byte) in odd.iter_mut().zip(block) {
-            let is_mark = |mark: u8| u8::from(*byte == mark);
-            *flag =
-                u8::from(!byte.is_ascii()) | is_mark(b'.') | is_mark(b'\'') | is_mark(b'$') | is_mark(b'<');
-        }
-        for &letter in letters {
-            for (flag, byte) in firsts.iter_mut().zip(block) {
-                *flag |= u8::from(byte | 0x20 == letter);
-            }
-        }
+        let bytes = u8x64::new(*block);
+        let small = bytes | u8x64::splat(0x20);
+        let is_within = |bytes: u8x64, first: u8, count: u8| {
+            let place = bytes - u8x64::splat(first);
+            place.simd_eq(place.min(u8x64::splat(count - 1)))
+        };
+        let is = |mark: u8| bytes.simd_eq(u8x64::splat(mark));
+        let firsts = letters.iter().map(|letter| small.simd_eq(u8x64::splat(*letter)));
+        // a bit of a mask is the highest one of its byte, which what is not ASCII has
         Classes {
-            words: packed(&words),
-            // most blocks have none
-            odd: if odd.iter().fold(0, |any, flag| any | flag) == 0 { 0 } else { packed(&odd) },
-            firsts: if letters.is_empty() { u64::MAX } else { packed(&firsts) },
+            words: (is_within(small, b'a', 26) | is_within(bytes, b'0', 10)).to_bitmask(),
+            odd: (bytes | is(b'.') | is(b'\'') | is(b'$') | is(b'<')).to_bitmask(),
+            firsts: firsts.reduce(|any, one| any | one).map_or(u64::MAX, u8x64::to_bitmask),
         }
     }
 }
