@@ -21,6 +21,7 @@ mod moves;
 mod rate_limit;
 mod refusing;
 mod request_log;
+mod same_names;
 mod sources;
 mod stops;
 mod user_replicas;
