@@ -17,14 +17,10 @@ use std::time::{Duration, Instant};
 
 /// Between two tries to write down what is wrong, on a disk that takes nothing: it is looked at several times a second.
 const KEEP_RETRY: Duration = Duration::from_secs(10);
-/// What the number of those begins with that are not told one by one.
-const AND: &str = "and ";
-/// Whether a text is how many more there are than those that are told one by one.
-pub fn is_count(what: &str) -> bool {
-    what.starts_with(AND)
-}
 /// Findings of a group that are told one by one.
 const TOLD_MAX: usize = 20;
+/// What the number of the others begins with.
+const AND: &str = "and ";
 
 /// What the last checks found.
 #[derive(Debug)]
@@ -98,6 +94,10 @@ pub enum Mending {
     Begun(Vec<NodeId>),
 }
 
+/// Whether a finding is how many more there are than those that are told one by one.
+pub fn is_count(what: &str) -> bool {
+    what.starts_with(AND)
+}
 fn any_condemned(state: &BTreeMap<GroupId, Checked>) -> bool {
     state.values().any(is_condemned)
 }

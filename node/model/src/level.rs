@@ -58,7 +58,7 @@ pub const ORDERED_CURSORS: u16 = 9;
 pub const OVERLAP_OF_ALL: u16 = 10;
 /// From this level on, partial updates say how large a record may become.
 pub const BOUNDED_GROWTH: u16 = 11;
-/// From this level on, it is known for which name something is made ready as a replica.
+/// From this level on, it is known for which name something is made ready as a replica, and it follows nobody in another group.
 pub const RESERVED_FOR: u16 = 11;
 /// From this level on, copies of an index take its keys along.
 pub const COPIED_KEYS: u16 = 11;

@@ -31,7 +31,7 @@ pub const ANYWHERE: PositionRules = PositionRules {
 };
 
 /// The documents that contain the words next to each other where the rules allow. Those not looked at when the clock rings count as if
-/// they did. Of more words than may rank, as many as may, each stretch from the last word of the one before, stand anywhere.
+/// they did. More words than may rank are looked for as stretches of as many as may, each from the last word of the one before.
 pub fn having(
     segment: &Segment,
     words: &[Word],
@@ -39,16 +39,12 @@ pub fn having(
     clock: &mut Clock,
     scratch: &mut Scratch,
 ) -> Vec<u64> {
-    let (first, mut rest) = words.split_at(words.len().min(QUERY_WORDS_MAX));
-    let mut set = with_stretch(segment, first, rules, clock, scratch);
-    let mut last = first.last();
-    while let (Some(before), false) = (last, rest.is_empty()) {
-        let (next, behind) = rest.split_at(rest.len().min(QUERY_WORDS_MAX - 1));
-        let stretch: Vec<Word> = std::iter::once(before).chain(next).cloned().collect();
-        let other = with_stretch(segment, &stretch, rules, clock, scratch);
+    let stretch = |from: usize| &words[from..words.len().min(from + QUERY_WORDS_MAX)];
+    let mut set = with_stretch(segment, stretch(0), rules, clock, scratch);
+    for from in (0..words.len().saturating_sub(1)).step_by(QUERY_WORDS_MAX - 1).skip(1) {
+        let other = with_stretch(segment, stretch(from), rules, clock, scratch);
         bits::and(&mut set, &other);
         scratch.give(other);
-        (last, rest) = (next.last(), behind);
     }
     set
 }
