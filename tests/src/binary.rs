@@ -37,7 +37,7 @@ fn find_or_build() -> Result<PathBuf> {
         let target = folder.parent().context("the profile folder is in no target folder")?;
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
-            .args(["build", "--quiet", "--package", "quorate", "--profile", profile])
+            .args(["build", "--quiet", "--workspace", "--bin", "quorate", "--profile", profile])
             .current_dir(&root)
             .env("CARGO_TARGET_DIR", target)
             .status()
