@@ -195,6 +195,9 @@ fn cut(bytes: &[u8]) -> &[u8] {
     // as signed numbers, the bytes that go on with a character are below all others
     const FIRST_THAT_BEGINS: i8 = -64;
     let begins = |byte: &u8| *byte as i8 >= FIRST_THAT_BEGINS;
+    if bytes.len() <= TEXT_CHARS_MAX {
+        return bytes;
+    }
     // a character has four bytes at most
     let bytes = &bytes[..bytes.len().min(TEXT_BYTES_MAX)];
     if let Some(chars) = bytes.get(..TEXT_CHARS_MAX)

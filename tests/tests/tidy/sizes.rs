@@ -87,9 +87,9 @@ const FUNCTIONS: &[(&str, &str, &str)] = &[
     ("tests/tests/bad_input/bytes.rs", "random_bodies_never_break_the_server", SCRIPTS),
     ("tests/tests/bad_input/main.rs", "wrong_settings_name_themselves", CASES),
     ("tests/tests/bad_input/parameters.rs", "wrong_parameters_name_themselves", CASES),
-    ("tests/tests/recover.rs", "two_nodes_go_on_together_when_three_are_lost_for_good", SCRIPTS),
+    ("tests/tests/nodes/recover.rs", "two_nodes_go_on_together_when_three_are_lost_for_good", SCRIPTS),
     (
-        "tests/tests/upgrade.rs",
+        "tests/tests/nodes/upgrade.rs",
         "newer_commands_wait_for_the_last_node_and_a_node_that_goes_back_stands_still",
         SCRIPTS,
     ),

@@ -225,7 +225,7 @@ fn work() -> Vec<Limit> {
             "a write, until it is on disk",
             format!("{WRITE_S} s"),
             "503",
-            &[("tests/tests/cluster.rs", "without_a_majority_writes_are_refused_and_nothing_is_lost")],
+            &[("tests/tests/nodes/deaths.rs", "without_a_majority_writes_are_refused_and_nothing_is_lost")],
         ),
     ]
 }
