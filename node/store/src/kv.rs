@@ -5,8 +5,9 @@
 //! row of every tree matches the digest that is kept in the same batch as the rows. Anything else gives an empty store
 //! and a [`Start::Rebuild`] with the reason.
 //!
-//! A write that the store refuses, on a full disk above all, does not stop the node: from then on changes are kept in
-//! memory over what the store has, dumps hold both, and the next start rebuilds. Trees that are made or replaced from then on are in
+//! A write that the store refuses does not stop the node: from then on changes are kept in memory over what the store has, dumps
+//! hold both, and the next start rebuilds. A store whose disk is nearly full gets nothing any more, which is the same: one that runs out
+//! of room within a change cannot read all of its pages. Trees that are made or replaced from then on are in
 //! memory alone: the store takes nothing any more, whatever room there is.
 
 mod batch;
@@ -142,6 +143,7 @@ impl Inner {
     }
     /// An empty tree in the store, durably. Errors: `Broken` when the store takes nothing any more.
     fn make(&self, name: &str) -> Result<Tree> {
+        self.failure.check_room()?;
         let rows = self.db.open_tree(name).map_err(broken)?;
         let tree = Tree::new(name, rows, &self.failure);
         tree.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;

@@ -4,3 +4,4 @@ mod failing_store;
 mod filled_disk;
 mod full_disk;
 mod full_disks;
+mod rows;

@@ -1,13 +1,18 @@
 //! What is known of a store that a write failed in, and how the next start hears of it?
 
-use crate::error::Result;
+use crate::error::{Result, StoreError};
 use crate::files::Files;
 use crate::session::{self, Ended, Seal, Session};
+use crate::space;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Free bytes without which nothing is handed to the store: one that runs out of room in the middle of a change cannot even read some
+/// of its pages any more, and what it has buffered goes to disk after the change.
+const ROOM_BYTES: u64 = 4 << 20;
 
 /// Whether a store has failed, and the session file that says at the next start whether it is to be trusted.
 #[derive(Debug)]
@@ -27,6 +32,14 @@ impl Failure {
     /// Whether it has.
     pub fn has_failed(&self) -> bool {
         self.has_failed.load(Ordering::Acquire)
+    }
+    /// Errors: `Broken`, before the store takes a change that its disk may have no room for. Cost: one system call.
+    pub fn check_room(&self) -> Result<()> {
+        let free = self.path.parent().and_then(|folder| space::of(folder).ok()).map(|space| space.free_bytes);
+        match free.filter(|free| *free < ROOM_BYTES) {
+            Some(free) => Err(StoreError::Broken(format!("its disk has {free} bytes left"))),
+            None => Ok(()),
+        }
     }
     /// It fails now; whether it had not before.
     pub fn happens(&self, error: &dyn Display) -> bool {

@@ -82,7 +82,7 @@ impl Tree {
         if state.in_memory {
             return Ok(None);
         }
-        match self.rows.get(row_key(key)).map_err(broken)? {
+        match self.rows.get(row_key(key)).map_err(|error| self.refused(&error))? {
             Some(stored) => Ok(Some(self.value(key, &stored)?)),
             None => Ok(None),
         }
@@ -110,7 +110,7 @@ impl Tree {
         };
         let stored = (!state.in_memory).then(|| self.rows.scan_prefix(row_key(prefix)));
         for stored in stored.into_iter().flatten() {
-            let (stored_key, stored) = stored.map_err(broken)?;
+            let (stored_key, stored) = stored.map_err(|error| self.refused(&error))?;
             let key = &stored_key[1..];
             while let Some((before, value)) = changed.next_if(|(other, _)| other.as_slice() < key) {
                 changed_row(before, value)?;
@@ -154,9 +154,23 @@ impl Tree {
         }
     }
 
+    /// Hands the overlay to the store, or finds that it has failed, after which the overlay stays.
     fn write_kept(&self, state: &mut State) -> Result<()> {
+        match self.put(state) {
+            // what the store took of them in part is hidden: the same keys are all in the overlay
+            Err(StoreError::Broken(error)) => self.fail(&error),
+            put => {
+                let seal = put?;
+                *state = State { seal, applied: seal.applied, ..State::default() };
+            }
+        }
+        Ok(())
+    }
+    /// Puts the overlay into the store; what the store holds then. Errors: `Broken` when it takes nothing any more.
+    fn put(&self, state: &State) -> Result<Seal> {
+        self.failure.check_room()?;
         let mut next = Seal { applied: state.applied, ..state.seal };
-        let mut changes = sled::Batch::default();
+        let (mut changes, mut touched) = (sled::Batch::default(), Vec::new());
         for (key, value) in &state.overlay {
             if let Some(stored) = self.rows.get(row_key(key)).map_err(broken)? {
                 let old = Stored::parse(&stored).ok_or_else(|| self.damaged(key))?;
@@ -164,6 +178,7 @@ impl Tree {
                 next.digest = next.digest.wrapping_sub(old.digest(key));
                 for number in 0..old.chunks() {
                     changes.remove(chunk_key(key, number));
+                    touched.push(chunk_key(key, number));
                 }
                 if value.is_none() {
                     changes.remove(row_key(key));
@@ -176,18 +191,24 @@ impl Tree {
                 changes.insert(row_key(key), stored);
                 for (number, chunk) in chunks.enumerate() {
                     changes.insert(chunk_key(key, number as u32), chunk);
+                    touched.push(chunk_key(key, number as u32));
                 }
             }
         }
         changes.insert(SEAL_KEY, crate::codec::encode(&next));
-        match self.rows.apply_batch(changes) {
-            Ok(()) => *state = State { seal: next, applied: next.applied, ..State::default() },
-            // What the store took of the batch in part is hidden: the same keys are all in the overlay.
-            Err(error) => self.fail(&error),
+        self.rows.apply_batch(changes).map_err(broken)?;
+        // whoever comes by a page that has grown or shrunk divides or joins it, which is a write: who reads after a failure finds none
+        for key in state.overlay.keys().map(|key| row_key(key)).chain(touched) {
+            self.rows.get(key).map_err(broken)?;
         }
-        Ok(())
+        Ok(next)
     }
 
+    /// What the store says instead of giving a row: it puts its pages in order when they are read, which is a write that may fail.
+    fn refused(&self, error: &sled::Error) -> StoreError {
+        self.fail(error);
+        StoreError::Broken(error.to_string())
+    }
     pub(super) fn fail(&self, error: &dyn std::fmt::Display) {
         if self.failure.happens(error) {
             never_drop(&self.rows);
@@ -241,6 +262,7 @@ impl Tree {
 
     /// Empties the tree in the store.
     fn empty(&self) -> Result<()> {
+        self.failure.check_room()?;
         self.rows.insert(SEAL_KEY, &b""[..]).map_err(broken)?;
         self.rows.clear().map_err(broken)?;
         self.rows.insert(SEAL_KEY, crate::codec::encode(&Seal::default())).map_err(broken)?;
@@ -259,7 +281,7 @@ impl Tree {
         };
         let mut value = Vec::new();
         for number in 0..chunks {
-            let chunk = self.rows.get(chunk_key(key, number)).map_err(broken)?;
+            let chunk = self.rows.get(chunk_key(key, number)).map_err(|error| self.refused(&error))?;
             value.extend_from_slice(&chunk.ok_or_else(|| self.damaged(key))?);
         }
         if value.len() as u64 != bytes || row_digest(key, &value) != digest {
