@@ -7,20 +7,17 @@ of a class are asked twice, the second time counted. Prints Markdown rows: instr
 
 OPTIONS, DRIVE, BENCH_TOOLS, BENCH_DATA: as for pairs.py. QUERIES: of each class (200). CLASSES: some of them alone.
 """
-import gzip
-import itertools
-import json
 import os
 import subprocess
 import time
 
 import node as nodes
-from beside import CLASSES, MERGE_S, TOOLS
+from asked import queries
+from beside import MERGE_S
 from node import Connection
-from pairs import OPTIONS, Program, for_sets
+from pairs import CHOSEN, OPTIONS, Program, for_sets
 
 QUERIES = int(os.environ.get("QUERIES", "200"))
-CHOSEN = os.environ.get("CLASSES", ",".join(CLASSES)).split(",")
 START_WORK_S = 20
 # a program under valgrind takes some fifty times as long
 nodes.START_S = nodes.ANSWER_S = 300
@@ -39,29 +36,6 @@ class Counted(Program):
 
     def control(self, *words):
         subprocess.run(["callgrind_control", *words, str(self.process.pid)], check=True, capture_output=True)
-
-
-def as_asked(line):
-    """A query of the load driver as the interface takes it."""
-    asked = {"query": line["q"], "hitsPerPage": 20, "analytics": False}
-    if "ff" in line:
-        asked["facetFilters"] = [["%s:%s" % (attribute, value) for value in values] for attribute, values in line["ff"]]
-    if "nf" in line:
-        asked["numericFilters"] = ["%s%s%s" % tuple(comparison) for comparison in line["nf"]]
-    if "facets" in line:
-        asked["facets"] = line["facets"]
-    if "geo" in line:
-        lat, lng, radius = line["geo"]
-        asked.update(aroundLatLng="%s,%s" % (lat, lng), aroundRadius=int(radius))
-    return asked
-
-
-def queries(name, query_class):
-    path = os.path.join(TOOLS, "queries", "%s.%s.jsonl.gz" % (name, query_class))
-    if not os.path.exists(path):
-        return []
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        return [as_asked(json.loads(line)) for line in itertools.islice(lines, QUERIES)]
 
 
 def totals(path):
@@ -85,8 +59,8 @@ def count(name, folder, program, options):
         # what a start leaves to do, above all the check of files, is done by then
         time.sleep(START_WORK_S)
         connection = Connection(node.port)
-        for number, query_class in enumerate(it for it in CHOSEN if queries(name, it)):
-            asked = queries(name, query_class)
+        for number, query_class in enumerate(it for it in CHOSEN if queries(name, it, 1)):
+            asked = queries(name, query_class, QUERIES)
             for is_counted in (False, True):
                 node.control("--instr=" + ("on" if is_counted else "off"))
                 for body in asked:

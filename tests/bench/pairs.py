@@ -1,27 +1,35 @@
 #!/usr/bin/env python3
 """What does a change cost? pairs.py OTHER_BIN [products movies debian cities files]
 
-Two programs, QUORATE_BIN and OTHER_BIN (usually one built from an earlier commit), get the same records and the same queries from
-the load driver in turns, one at a time; the other one is idle meanwhile. Prints Markdown rows: CPU of both, and the ratio first to
-second as the median, the smallest and the largest of the pairs. Rows: processor time of an import, of one record written at a
-time, and of a query of each class at eight connections.
+Two programs, QUORATE_BIN and OTHER_BIN (usually one built from an earlier commit), get the same records and the same queries in turns,
+one at a time; the other one is idle meanwhile. Prints Markdown rows: CPU of both, and the ratio first to second as the median of the
+pairs. Rows: processor time of an import, of one record written at a time, with the smallest and largest ratio, and of a query of each
+class on one connection, with the standard error of the median: those turns are a few hundredths of a second, since a processor changes
+its pace by a fifth from one second to the next, and with turns of seconds at eight connections the ratios were 0.6 to 1.5.
 
 The same program given twice shows how far the ratios are noise: smaller differences than these say nothing.
 
 OPTIONS: further ones that the first program is started with, for what the other one does not have yet.
 
-DRIVE, BENCH_TOOLS, BENCH_DATA: as for run.sh. ROUNDS: 6, SECONDS_PER_CLASS: 1.5, IMPORTS: 4 (both even, so that each goes first as often as the other), WRITES: 400, STEPS: import,write,classes.
+DRIVE, BENCH_TOOLS, BENCH_DATA: as for run.sh. ROUNDS: 6, IMPORTS: 4, TURNS: 150 (all even, so that each goes first as often as the
+other), WRITES: 400, CLASSES: some of them alone, STEPS: import,write,classes.
 """
+import json
 import os
 import sys
 import tempfile
 import time
-from statistics import median
+from statistics import median, stdev
 
-from beside import CLASSES, MERGE_S, Peer, TOOLS
+from asked import queries
+from beside import CLASSES, MERGE_S, Peer
 from node import ENVIRONMENT, Connection, Node
 
-ROUNDS, IMPORTS, WRITES = (int(os.environ.get(name, most)) for name, most in (("ROUNDS", 6), ("IMPORTS", 4), ("WRITES", 400)))
+ROUNDS, IMPORTS, WRITES, TURNS = (
+    int(os.environ.get(name, most)) for name, most in (("ROUNDS", 6), ("IMPORTS", 4), ("WRITES", 400), ("TURNS", 150)))
+CHOSEN = os.environ.get("CLASSES", ",".join(CLASSES)).split(",")
+# of a turn, and all that there are
+TURN_QUERIES, QUERIES = 150, 600
 OPTIONS = (os.environ.get("OPTIONS", "").split(), ())
 STEPS = os.environ.get("STEPS", "import,write,classes").split(",")
 
@@ -45,10 +53,15 @@ def turns(rounds):
     return [(0, 1) if number % 2 == 0 else (1, 0) for number in range(rounds)]
 
 
-def show(name, what, costs):
+def show(name, what, costs, spread=lambda ratios: "%.3f to %.3f" % (min(ratios), max(ratios))):
     ratios = [first / second for first, second in zip(*costs)]
-    print("| %s | %s | %.3f | %.3f | %.3f | %.3f to %.3f |"
-          % (name, what, median(costs[0]), median(costs[1]), median(ratios), min(ratios), max(ratios)), flush=True)
+    print("| %s | %s | %.3f | %.3f | %.3f | %s |"
+          % (name, what, median(costs[0]), median(costs[1]), median(ratios), spread(ratios)), flush=True)
+
+
+def standard_error(ratios):
+    """How far the median of so many is from that of all."""
+    return "± %.3f" % (1.25 * stdev(ratios) / len(ratios) ** 0.5)
 
 
 def imports(name, folder, programs):
@@ -87,20 +100,47 @@ def writes(name, nodes):
     show(name, "one write, ms until answered", wall)
 
 
+def cpu_ms(node):
+    """To the nanosecond, of the threads that live."""
+    folder, total = "/proc/%d/task" % node.process.pid, 0
+    for thread in os.listdir(folder):
+        with open(os.path.join(folder, thread, "schedstat"), encoding="utf-8") as spent:
+            total += int(spent.read().split()[0])
+    return total / 1e6
+
+
+def classes(name, nodes):
+    """CPU milliseconds of a query."""
+    connections = [Connection(node.port) for node in nodes]
+
+    def ask(which, bodies):
+        before = cpu_ms(nodes[which])
+        for body in bodies:
+            connections[which].call("POST", "/1/indexes/%s/query" % name, body, parse=len)
+        return (cpu_ms(nodes[which]) - before) / len(bodies)
+
+    for query_class in CHOSEN:
+        asked = [json.dumps(query).encode() for query in queries(name, query_class, QUERIES)]
+        costs = ([], [])
+        for which in range(len(nodes)) if asked else ():
+            ask(which, asked[:TURN_QUERIES])
+        for number, order in enumerate(turns(TURNS) if asked else ()):
+            bodies = [asked[(number * TURN_QUERIES + at) % len(asked)] for at in range(TURN_QUERIES)]
+            for which in order:
+                costs[which].append(ask(which, bodies))
+        if asked:
+            show(name, query_class + ", CPU ms", costs, standard_error)
+    for connection in connections:
+        connection.close()
+
+
 def measure(name, folder, programs):
     nodes = imports(name, folder, programs)
     try:
         if "write" in STEPS:
             writes(name, nodes)
-        for query_class in CLASSES if "classes" in STEPS else []:
-            queries = os.path.join(TOOLS, "queries", "%s.%s.jsonl.gz" % (name, query_class))
-            if not os.path.exists(queries):
-                continue
-            costs = ([], [])
-            for order in turns(ROUNDS):
-                for which in order:
-                    costs[which].append(nodes[which].peer().search(name, queries, 8)["server_cpu_ms_per_query"])
-            show(name, query_class + ", CPU ms", costs)
+        if "classes" in STEPS:
+            classes(name, nodes)
     finally:
         for node in nodes:
             node.stop()
@@ -119,4 +159,4 @@ def for_sets(help_text, columns, usual, show_rows):
 
 
 if __name__ == "__main__":
-    for_sets(__doc__, ["data set", "what", "first", "second", "ratio", "from to"], ["products", "movies", "debian", "cities"], measure)
+    for_sets(__doc__, ["data set", "what", "first", "second", "ratio", "spread"], ["products", "movies", "debian", "cities"], measure)
