@@ -6,12 +6,12 @@ use crate::away::ON_ARBITER_BYTES_MAX;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
-use crate::settings::check_forwarding;
+use crate::settings::check_replicas_of;
 use actix_web::web::{self, Bytes};
 use quorate_cluster::{RawResource, Reach, Receipt, ResourceChange};
 use quorate_model::record::check_object_id;
 use quorate_model::resource::ResourceQuery;
-use quorate_model::{Error, ErrorKind, ObjectId, RecommendRule, ResourceKind, Result, Rule, Synonym};
+use quorate_model::{Error, ObjectId, RecommendRule, ResourceKind, Result, Rule, Synonym};
 use quorate_wire::resources::{resource_hits_body, saved_synonym_body};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::{Map, Value};
@@ -95,12 +95,8 @@ async fn change(call: &Call<'_>, kind: ResourceKind, change: ResourceChange) -> 
         None => call.query.flag("forwardToSlaves", false)?,
     };
     let index = call.index_name()?;
-    if forward && !call.caller.may_use_all() {
-        match call.service().settings(&index).await {
-            Ok(settings) => check_forwarding(&call.caller, &settings.index.replicas)?,
-            Err(error) if error.kind == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
+    if forward {
+        check_replicas_of(call, &index).await?;
     }
     let reach = Reach::forwarded(forward);
     call.service().change_resources(&index, kind, change, reach).await

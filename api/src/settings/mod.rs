@@ -4,7 +4,7 @@ use crate::auth::Caller;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::Reply;
-use quorate_model::{Error, ErrorKind, Result, Settings};
+use quorate_model::{Error, ErrorKind, IndexName, Result, Settings};
 use quorate_wire::writes::{Stamps, receipt_body};
 use serde_json::Value;
 use std::sync::Arc;
@@ -54,8 +54,18 @@ fn check_replicas(caller: &Caller, before: &[String], after: &[String]) -> Resul
     added.chain(dropped).try_for_each(|entry| check_replica(caller, entry))
 }
 
-/// Whoever changes the replicas of an index together with it needs a key that is good for all of them.
-pub fn check_forwarding(caller: &Caller, replicas: &[String]) -> Result<()> {
+/// Whoever asks for something of the replicas of an index with it needs a key that is good for all that there are.
+pub async fn check_replicas_of(call: &Call<'_>, index: &IndexName) -> Result<()> {
+    if call.caller.may_use_all() {
+        return Ok(());
+    }
+    match call.service().settings(index).await {
+        Ok(settings) => check_forwarding(&call.caller, &settings.index.replicas),
+        Err(error) if error.kind == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+fn check_forwarding(caller: &Caller, replicas: &[String]) -> Result<()> {
     replicas.iter().try_for_each(|entry| check_replica(caller, entry))
 }
 

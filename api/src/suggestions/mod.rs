@@ -4,6 +4,7 @@ use crate::auth::INVALID_CREDENTIALS;
 use crate::call::Call;
 use crate::parse;
 use crate::reply::{Content, Reply};
+use crate::settings::check_replicas_of;
 use actix_web::http::header;
 use quorate_cluster::meta::SuggestionsRow;
 use quorate_cluster::rfc3339;
@@ -102,7 +103,7 @@ fn named(call: &Call<'_>) -> Result<IndexName> {
     Ok(index)
 }
 
-/// The configuration of the body, if the key may use every index that it names.
+/// The configuration of the body, if the key may use every index that it names, and every replica whose searches it counts.
 async fn read(call: &Call<'_>, named: Option<IndexName>) -> Result<SuggestionConfig> {
     let read = move |body: &[u8]| SuggestionConfig::read(&parse::object(body)?, named.as_ref());
     let config = parse::away(&call.body, read).await?;
@@ -111,6 +112,10 @@ async fn read(call: &Call<'_>, named: Option<IndexName>) -> Result<SuggestionCon
     if call.caller.forces_parameters() {
         let text = "This API key forces parameters: suggestions would be made of what it does not show";
         return Err(not_allowed(Error::forbidden(text), ""));
+    }
+    for source in config.source_indices.iter().filter(|source| source.replicas) {
+        // who gives it others later needs a key for them
+        check_replicas_of(call, &source.index_name).await.map_err(|error| not_allowed(error, ""))?;
     }
     check_records(call, &config.index_name).await?;
     Ok(config)

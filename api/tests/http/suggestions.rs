@@ -215,6 +215,21 @@ async fn c16_keys_need_their_right_and_every_index_that_is_named() {
     for path in ["/1/configs/other", "/1/configs/other/status", "/1/logs/other"] {
         call(&reader, Method::GET, path, "").await.refused(401, denied);
     }
+    for (replica, is_allowed) in [("foreign", false), ("own_replica", true)] {
+        for link in [replica.to_owned(), format!("virtual({replica})")] {
+            node.write(Method::PUT, "/1/indexes/own/settings", json!({"replicas": [link]})).await;
+            let counting =
+                json!({"indexName": "own_s", "sourceIndices": [{"indexName": "own", "replicas": true}]})
+                    .to_string();
+            let answer = call(&writer, Method::PUT, "/1/configs/own_s", &counting).await;
+            if is_allowed {
+                answer.success()
+            } else {
+                answer.refused(401, denied)
+            };
+        }
+        node.write(Method::PUT, "/1/indexes/own/settings", json!({"replicas": []})).await;
+    }
     let listed = call(&reader, Method::GET, "/1/configs", "").await.success();
     assert_eq!(listed.as_array().unwrap().len(), 1);
     let missing = "The provided API key is missing the \"editSettings\" ACL.";
