@@ -104,8 +104,12 @@ def cpu_ms(node):
     """To the nanosecond, of the threads that live."""
     folder, total = "/proc/%d/task" % node.process.pid, 0
     for thread in os.listdir(folder):
-        with open(os.path.join(folder, thread, "schedstat"), encoding="utf-8") as spent:
-            total += int(spent.read().split()[0])
+        try:
+            with open(os.path.join(folder, thread, "schedstat"), encoding="utf-8") as spent:
+                total += int(spent.read().split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            # it has ended since they were listed
+            continue
     return total / 1e6
 
 

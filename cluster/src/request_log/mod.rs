@@ -33,8 +33,9 @@ pub const CALLS_MAX: usize = 1_000;
 pub const CALL_BYTES_MAX: usize = 24 << 10;
 /// Bytes of a call as it is noted and not written yet: with what is masked or left out then.
 const NOTED_BYTES_MAX: usize = 2 * CALL_BYTES_MAX;
-/// What comes into a cache at once, and how many of them of the memory that the next call is noted in.
+/// Bytes that come into a cache at once.
 const CACHE_LINE_BYTES: usize = 64;
+/// How many times as many are looked at, of the memory that the next call is noted in: most calls take less.
 const CACHE_LINES_MAX: usize = 64;
 /// How many merge the answers of several nodes at a time: each holds up to [`CALLS_MAX`] calls of every node.
 pub const READERS: usize = 2;
