@@ -6,6 +6,7 @@
 
 mod dictionaries;
 mod fences;
+mod forgets;
 mod kept_events;
 mod kept_files;
 mod links;
@@ -76,6 +77,8 @@ pub struct PlacementMachine {
     links: Links,
     fences: Fences,
     events: Events,
+    /// The last entry that told to forget a user.
+    forgets_through: u64,
     /// When merges were looked for that nothing does.
     merges_looked_for: Option<Instant>,
 }
@@ -100,6 +103,7 @@ impl PlacementMachine {
             links,
             fences,
             events,
+            forgets_through: forgets::load(&tree)?,
             node,
             group,
             tree,
@@ -142,9 +146,9 @@ impl PlacementMachine {
         let known = kept_events::replay_from(&self.tree)?;
         Ok(known.map_or(self.applied, |known| known.min(self.applied)))
     }
-    /// The log index of the last entry that told to forget a user, in this life: what is in the log before it names the user.
+    /// The log index of the last entry that told to forget a user, 0 for none: what is in the log before it names the user.
     pub fn forgets_through(&self) -> u64 {
-        self.events.forgets_through()
+        self.forgets_through
     }
     /// The log index through which nothing needs the log any more: all shards are durable that far.
     ///
@@ -340,6 +344,8 @@ impl PlacementMachine {
             IndexCommand::Dictionaries { revision } => self.follow_dictionaries(at, revision),
             IndexCommand::Events { events } => self.events.take(at.index, at.time_ms, &events),
             IndexCommand::ForgetUser { token } => {
+                self.forgets_through = at.index.max(self.forgets_through);
+                forgets::keep(self.forgets_through, &mut self.changes);
                 self.events.forget(at.index, at.time_ms, &token);
                 Ok(())
             }
@@ -579,6 +585,7 @@ mod tests {
             sent::SENT,
             kept_files::FILES,
             kept_events::KEPT_EVENTS,
+            forgets::FORGETS,
         ];
         let letters: std::collections::BTreeSet<u8> = shared.into_iter().chain(own).collect();
         assert_eq!(letters.len(), shared.len() + own.len());

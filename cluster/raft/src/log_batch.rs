@@ -19,6 +19,8 @@ pub(crate) const KEY_SNAPSHOT: &[u8] = b"snapshot";
 pub(crate) const KEY_LEFT: &[u8] = b"left";
 /// The log index of the snapshot that was put into the state last.
 pub(crate) const KEY_RESTORED: &[u8] = b"restored";
+/// The log index through which entries have left the disk because they were to.
+pub(crate) const KEY_ERASED: &[u8] = b"erased";
 
 pub(crate) struct EntryExt;
 impl MessageExt for EntryExt {

@@ -2,8 +2,8 @@
 
 use crate::effects::{Persist, SnapshotChange};
 use crate::log::{FatalHook, Listener, Report};
-use crate::log_batch::{EntryExt, add_to_batch, region};
-use crate::log_engine::OpenEngine;
+use crate::log_batch::{EntryExt, KEY_ERASED, add_to_batch, region};
+use crate::log_engine::{OpenEngine, RaftEngine};
 use crate::log_queue::Queue;
 use crate::log_room::{has_space, lacks_room};
 use crate::metrics::metrics;
@@ -66,8 +66,11 @@ impl Shared {
             room,
         }
     }
-    /// Takes the entries of a group through `through` off the disk soon after they are cut.
+    /// Takes the entries of a group through `through` off the disk soon after they are cut, unless that has been done.
     pub(crate) fn erase(&self, group: GroupId, through: u64) {
+        if erased(&self.engine, group) >= through {
+            return;
+        }
         let mut to_erase = self.to_erase.lock();
         let wanted = to_erase.entry(group).or_default();
         *wanted = through.max(*wanted);
@@ -337,6 +340,20 @@ fn purge(shared: &Shared) -> Purged {
     }
 }
 
+/// Through where the entries of a group have left the disk because they were to.
+fn erased(engine: &RaftEngine, group: GroupId) -> u64 {
+    let found = engine.get(region(group), KEY_ERASED);
+    found.and_then(|index| index.try_into().ok()).map_or(0, u64::from_le_bytes)
+}
+/// Notes that they have: who wishes it again, after a start, too, costs nothing.
+fn note_erased(engine: &RaftEngine, erased: &[(GroupId, u64)]) -> Result<(), raft_engine::Error> {
+    let mut batch = LogBatch::with_capacity(erased.len());
+    for (group, through) in erased {
+        batch.put(region(*group), KEY_ERASED.to_vec(), through.to_le_bytes().to_vec())?;
+    }
+    engine.write(&mut batch, true).map(|_| ())
+}
+
 /// Writes the live entries anew and removes every older file, if entries were cut that are to leave the disk. Cost: a copy of what is
 /// live; writes wait meanwhile.
 fn erase(shared: &Shared) {
@@ -360,9 +377,12 @@ fn erase(shared: &Shared) {
         // the word that entries are cut is in a newer file than they are, and goes last
         purge.must_rewrite_rewrite_queue();
         purge.must_rewrite_append_queue(None, None);
+        note_erased(&shared.engine, &cut)
     }));
     match written {
-        Ok(()) => shared.to_erase.lock().retain(|group, through| !cut.contains(&(*group, *through))),
+        Ok(Ok(())) => shared.to_erase.lock().retain(|group, through| !cut.contains(&(*group, *through))),
+        // it is done again, which is needed by nobody
+        Ok(Err(error)) => tracing::warn!(%error, "cannot note what has left the raft log"),
         Err(_) => shared.fatal("the raft log could not be written anew"),
     }
 }

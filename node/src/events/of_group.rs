@@ -45,8 +45,6 @@ pub(crate) struct Events {
     waits_since: Option<Instant>,
     /// Whether a user is to be forgotten, as memory and log alone know.
     forgets: bool,
-    /// The last entry that told so in this life.
-    forgets_through: u64,
     /// When making files of them failed last.
     failed: Option<Instant>,
     /// When it was looked last for what is to be written anew.
@@ -81,16 +79,11 @@ impl Events {
             counted: 0,
             waits_since: None,
             forgets: false,
-            forgets_through: 0,
             failed: None,
             looked: None,
             compactor: None,
             kept,
         })
-    }
-    /// The log index of the last entry that told to forget a user, in this life.
-    pub fn forgets_through(&self) -> u64 {
-        self.forgets_through
     }
     /// What its files have, if that has changed since it was asked last.
     pub fn take_kept(&mut self) -> Option<KeptRows> {
@@ -135,7 +128,6 @@ impl Events {
     /// Forgets a user as of an entry, of a time (Unix milliseconds).
     pub fn forget(&mut self, log_index: u64, time_ms: u64, token: &str) {
         self.forgets = true;
-        self.forgets_through = log_index;
         self.store.lock().forget(log_index, token);
         // what was computed until now has them
         self.node.forgets((self.group, log_index), token, time_ms, now_ms());

@@ -4,8 +4,8 @@
 //! led to the new one when it shows none.
 
 use super::{
-    PlacementMachine, ROW_BYTES_MAX, fences::Fences, kept_events, kept_files, links::Links, parse_document,
-    resources,
+    PlacementMachine, ROW_BYTES_MAX, fences::Fences, forgets, kept_events, kept_files, links::Links,
+    parse_document, resources,
 };
 use crate::error::{Error, Result};
 use crate::index::{IndexRow, IndexState, Kept};
@@ -121,6 +121,7 @@ impl PlacementMachine {
             with.move_events(&*self.node.files, &self.node.layout)?;
         }
         self.events = self.node.open_events(self.group, kept_events::load(&self.tree)?)?;
+        self.forgets_through = forgets::load(&self.tree)?;
         self.links = Links::load(&self.tree)?;
         self.fences = Fences::load(&self.tree)?;
         self.changes = Batch::default();

@@ -131,6 +131,32 @@ fn forgotten_users_leave_the_files() {
     });
 }
 
+/// Until the entries have left the disk of the log, which a process may not live to see.
+#[test]
+fn a_group_knows_after_each_end_through_where_its_log_names_forgotten_users() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(events(&[("findme", "1")]));
+        assert_eq!(rig.machine.forgets_through(), 0);
+        let first = rig.apply(forget_user("findme"));
+        rig.machine.checkpoint().unwrap();
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        assert_eq!(rig.machine.forgets_through(), first);
+        let second = rig.apply(forget_user("other"));
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        assert_eq!(rig.machine.forgets_through(), second, "from the log");
+        let end = rig.apply(events(&[("ann", "1")]));
+        // whoever takes a snapshot may have entries of before in its log
+        let to = tempfile::tempdir().unwrap();
+        let mut target = Rig::open(to.path(), vec![]);
+        let incoming = Incoming::new(&Layout::new(to.path()), GROUP, end);
+        assert_eq!(rig.export(incoming.layout()), end);
+        target.machine.replace(&incoming.commit(&RealFiles, &[]).unwrap()).unwrap();
+        assert_eq!(target.machine.forgets_through(), second);
+    });
+}
+
 /// Whether a file below a folder has these bytes in it.
 fn holds(folder: &Path, bytes: &[u8]) -> bool {
     std::fs::read_dir(folder).unwrap().any(|entry| {

@@ -147,6 +147,13 @@ fn entries_that_are_cut_leave_the_disk_when_they_are_to() {
             .map(|item| std::fs::read(item.unwrap().path()).unwrap_or_default())
             .any(|bytes| bytes.windows(SECRET.len()).any(|part| part == SECRET))
     };
+    let leaves = || {
+        let end = Instant::now() + WITHIN;
+        while is_on_disk() {
+            assert!(Instant::now() < end, "it stays");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    };
     let mut secret = entry(2, 2, 0);
     secret.data = SECRET.into();
     pair.write(|p| p.entries = vec![secret.clone()]);
@@ -155,15 +162,36 @@ fn entries_that_are_cut_leave_the_disk_when_they_are_to() {
     pair.write(|p| p.truncated = Some(Position { index: 3, term: 2 }));
     assert!(is_on_disk(), "entry 4 is not cut");
     pair.write(|p| p.truncated = Some(Position { index: 5, term: 2 }));
-    let end = Instant::now() + WITHIN;
-    while is_on_disk() {
-        assert!(Instant::now() < end, "it stays");
-        std::thread::sleep(Duration::from_millis(10));
+    leaves();
+    // a process that ends after the cut leaves it to the next one
+    let end_of = |pair: Pair| pair.model.clone();
+    let mut again = entry(10, 2, 0);
+    again.data = SECRET.into();
+    pair.write(|p| p.entries = [again.clone()].into_iter().chain(entries(11..=15, 2)).collect());
+    let never = LogOptions { erase_every: Duration::from_secs(86_400), ..options(dir.path()) };
+    pair = Pair::open(never, end_of(pair));
+    pair.log.erase(GROUP, 11);
+    pair.write(|p| p.truncated = Some(Position { index: 12, term: 2 }));
+    let at_once = LogOptions { erase_every: Duration::ZERO, ..options(dir.path()) };
+    pair = Pair::open(at_once.clone(), end_of(pair));
+    assert!(is_on_disk(), "nobody has said that it is to leave");
+    pair.log.erase(GROUP, 11);
+    // a write wakes the writer
+    pair.write(|p| p.entries = entries(16..=16, 2));
+    leaves();
+    // once is enough: what is wished at every start is not written anew at every start
+    let files = || {
+        let items = std::fs::read_dir(dir.path()).unwrap().map(|item| item.unwrap().file_name());
+        items.filter(|name| name != "LOCK").collect::<std::collections::BTreeSet<_>>()
+    };
+    pair = Pair::open(at_once, end_of(pair));
+    let before = files();
+    for index in 17..40 {
+        pair.log.erase(GROUP, 11);
+        pair.write(|p| p.entries = entries(index..=index, 2));
     }
-    pair.write(|p| p.entries = entries(10..=12, 2));
-    let model = pair.model.clone();
-    drop(pair);
-    Pair::open(options(dir.path()), model).check();
+    assert_eq!(files(), before);
+    Pair::open(options(dir.path()), end_of(pair)).check();
 }
 
 /// Many small entries of another group lie beside a few large dead ones in files that were written once more.
