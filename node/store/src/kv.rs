@@ -6,9 +6,9 @@
 //! and a [`Start::Rebuild`] with the reason.
 //!
 //! A write that the store refuses does not stop the node: from then on changes are kept in memory over what the store has, dumps
-//! hold both, and the next start rebuilds. A store whose disk is nearly full gets nothing any more, which is the same: one that runs out
-//! of room within a change cannot read all of its pages. Trees that are made or replaced from then on are in
-//! memory alone: the store takes nothing any more, whatever room there is.
+//! hold both, and the next start rebuilds. Trees that are made or replaced from then on are in memory alone: the store takes nothing any
+//! more, whatever room there is. While its disk is nearly full the store gets nothing, since one that runs out of room within a change
+//! cannot read all of its pages: changes wait in memory, and what cannot wait (a tree that is made or replaced, and the end) is a failure.
 
 mod batch;
 mod failure;

@@ -12,7 +12,8 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 /// gets; what it does not have yet is read from the log again after a kill.
 const BATCHES_KEPT: usize = 64;
 const BYTES_KEPT: usize = 256 << 10;
-/// Changes of one tree kept in memory after a failure; more of them stop the node.
+/// Changes of one tree kept in memory after a failure, where more of them stop the node, or while the disk has no room for them, where
+/// more of them are a failure.
 const OVERLAY_BYTES_MAX: usize = 256 << 20;
 
 /// The rows of one group. Cheap to clone; one writer at a time, readers see whole batches.
@@ -138,14 +139,14 @@ impl Tree {
                 Err(StoreError::Broken("too much has changed since it failed; make room and restart".into()))
             }
             true => Ok(()),
-            false if state.batches >= BATCHES_KEPT || state.overlay_bytes >= BYTES_KEPT => {
-                self.write_kept(&mut state)
-            }
-            false => Ok(()),
+            false if state.batches < BATCHES_KEPT && state.overlay_bytes < BYTES_KEPT => Ok(()),
+            // the log has them, too, and there may be room again
+            false if state.overlay_bytes <= OVERLAY_BYTES_MAX && self.failure.check_room().is_err() => Ok(()),
+            false => self.write_kept(&mut state),
         }
     }
 
-    /// Hands all changes to the store. Errors: as [`Tree::apply`].
+    /// Hands all changes to the store, which has failed if its disk has no room for them. Errors: as [`Tree::apply`].
     pub fn write_out(&self) -> Result<()> {
         let mut state = self.write();
         match state.batches == 0 || self.failure.has_failed() {
