@@ -43,7 +43,8 @@ pub fn values_of<'f>(facets: &'f [FacetCounts], attribute: &str) -> &'f [(String
 /// Says in the log why there is none.
 pub fn has_no_values(attribute: &str, index: &IndexName, log: &mut BuildLog) {
     let told = format!(
-        "{attribute} has no values in {index}: it has to be in attributesForFaceting, other than with filterOnly"
+        "{attribute} has no values in {index}: it has to be in attributesForFaceting, other than with filterOnly, \
+         and not in unretrievableAttributes"
     );
     log.add(Level::Info, 1, &told);
 }
