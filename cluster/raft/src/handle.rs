@@ -141,6 +141,11 @@ impl GroupHandle {
         }
     }
 
+    /// Through where [`Self::erase`] has come, also in earlier lives.
+    pub fn erased(&self) -> u64 {
+        self.log.upgrade().map_or(0, |log| log.erased(self.group))
+    }
+
     /// The positions of the group, without waiting.
     pub fn status(&self) -> Status {
         let mut status = self.status.load();

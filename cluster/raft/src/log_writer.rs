@@ -68,12 +68,17 @@ impl Shared {
     }
     /// Takes the entries of a group through `through` off the disk soon after they are cut, unless that has been done.
     pub(crate) fn erase(&self, group: GroupId, through: u64) {
-        if erased(&self.engine, group) >= through {
+        if self.erased(group) >= through {
             return;
         }
         let mut to_erase = self.to_erase.lock();
         let wanted = to_erase.entry(group).or_default();
         *wanted = through.max(*wanted);
+    }
+    /// Through where the entries of a group have left the disk because they were to.
+    pub(crate) fn erased(&self, group: GroupId) -> u64 {
+        let found = self.engine.get(region(group), KEY_ERASED);
+        found.and_then(|index| index.try_into().ok()).map_or(0, u64::from_le_bytes)
     }
     /// When to look next for entries that are to leave the disk.
     fn next_erase(&self, looked: Instant) -> Option<Instant> {
@@ -340,12 +345,7 @@ fn purge(shared: &Shared) -> Purged {
     }
 }
 
-/// Through where the entries of a group have left the disk because they were to.
-fn erased(engine: &RaftEngine, group: GroupId) -> u64 {
-    let found = engine.get(region(group), KEY_ERASED);
-    found.and_then(|index| index.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-/// Notes that they have: who wishes it again, after a start, too, costs nothing.
+/// Notes what has left the disk: who wishes it again, after a start, too, costs nothing.
 fn note_erased(engine: &RaftEngine, erased: &[(GroupId, u64)]) -> Result<(), raft_engine::Error> {
     let mut batch = LogBatch::with_capacity(erased.len());
     for (group, through) in erased {

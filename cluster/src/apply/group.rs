@@ -69,6 +69,8 @@ pub struct GroupApply<M> {
     gathered: Gathered,
     /// The log may be cut through here.
     compactable: u64,
+    /// What was to be forgotten through here has left the log in an earlier life.
+    erased: u64,
     /// The newest dump reflects everything through here, and shards were not durable that far: the log was cut less.
     held_back: Option<u64>,
 }
@@ -132,6 +134,7 @@ impl<M: Machine> GroupApply<M> {
             cut,
             gathered,
             compactable: 0,
+            erased: 0,
             held_back: None,
         })
     }
@@ -298,14 +301,19 @@ impl<M: Machine> GroupApply<M> {
         }
     }
 
+    /// The log has lost what was to be forgotten through here: it is not cut for that again.
+    pub fn note_erased(&mut self, through: u64) {
+        self.erased = through;
+    }
     /// Whether the log still has entries that hold what is to be forgotten, and everything in them is durable elsewhere.
     fn is_to_forget(&self) -> bool {
         let through = self.machine.forgets_through();
-        through > self.compactable && self.machine.durable_through() >= through
+        through > self.compactable.max(self.erased) && self.machine.durable_through() >= through
     }
     /// Through where entries are to leave the disk once the log is cut there, if any are.
     pub fn forgets_through(&self) -> Option<u64> {
-        Some(self.machine.forgets_through()).filter(|through| *through > 0 && *through <= self.compactable)
+        Some(self.machine.forgets_through())
+            .filter(|through| *through > self.erased && *through <= self.compactable)
     }
 
     /// Links the state as of the last whole command into `into`, laid out as a data folder. Only failures of the working

@@ -61,12 +61,13 @@ pub(super) struct Runner<M: Machine> {
 
 impl<M: Machine> Runner<M> {
     pub fn new(
-        apply: GroupApply<M>,
+        mut apply: GroupApply<M>,
         inbox: Arc<Inbox>,
         applied: Arc<watch::Sender<u64>>,
         raft: GroupHandle,
         room: Arc<SnapshotRoom>,
     ) -> Self {
+        apply.note_erased(raft.erased());
         Runner {
             apply,
             inbox,

@@ -32,6 +32,7 @@ struct Notes {
     lag: usize,
     halt: Halt,
     compared: Vec<u64>,
+    forgets_through: u64,
 }
 
 impl Notes {
@@ -49,6 +50,7 @@ impl Notes {
             lag,
             halt: Halt::default(),
             compared: vec![],
+            forgets_through: 0,
         }
     }
     fn flush_one(&mut self) {
@@ -105,6 +107,9 @@ impl Machine for Notes {
     fn durable_through(&self) -> u64 {
         // as a shard says it: everything before the first command that is not in its files
         self.pending.front().map_or(self.applied, |(first, _)| first - 1)
+    }
+    fn forgets_through(&self) -> u64 {
+        self.forgets_through
     }
     fn incarnations(&self) -> Vec<Incarnation> {
         vec![]
@@ -271,6 +276,26 @@ fn the_log_is_cut_only_where_a_restart_can_begin() {
         drop(group);
         let restart = disk.open(lag);
         assert!(restart.taken() >= expected.unwrap_or(0), "{script} lag {lag}: from {}", restart.taken());
+    }
+}
+
+/// However little is in it, and once: also when the process dies before the entries have left the disk.
+#[test]
+fn the_log_is_cut_where_it_names_somebody_who_is_forgotten() {
+    let disk = Disk::new();
+    let mut group = disk.open(0);
+    for entry in log("a b c d") {
+        group.take(&entry).expect("applied");
+    }
+    for (erased, expected) in [(0, Some(4)), (0, Some(4)), (3, None)] {
+        group.machine.forgets_through = 3;
+        group.note_erased(erased);
+        assert_eq!(group.forgets_through(), None, "nothing is cut in this life");
+        assert_eq!(group.dump(DumpWhen::Due).expect("no failure"), expected, "{erased}");
+        assert_eq!(group.forgets_through(), expected.map(|_| 3), "{erased}");
+        assert_eq!(group.dump(DumpWhen::Due).expect("no failure"), None, "{erased}: once is enough");
+        drop(group);
+        group = disk.open(0);
     }
 }
 
