@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
                     bits::insert(set, doc);
                 }
             }
-            self.count_cut |= clock.is_over();
+            self.count_cut |= clock.spend(self.evaluator.worth(doc));
             !self.count_cut
         });
         scratch.docs = docs;
@@ -410,7 +410,7 @@ impl<'a> Run<'a> {
                 bits::insert(&mut matched, doc);
                 self.top.push((self.plan.layout.key(&context.complete(doc, scores)), doc));
             }
-            self.count_cut |= clock.is_over();
+            self.count_cut |= clock.spend(self.evaluator.worth(doc));
             !self.count_cut
         });
         std::mem::swap(&mut candidates, &mut matched);

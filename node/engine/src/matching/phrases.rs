@@ -81,7 +81,7 @@ fn with_stretch(
             if evaluator.evaluate(doc).is_none() {
                 set[doc as usize >> 6] &= !(1 << (doc & 63));
             }
-            !clock.is_over()
+            !clock.spend(evaluator.worth(doc))
         });
         scratch.give(candidates);
         mark_terms(&query_terms, |low, high| bits::clear_range(&mut terms, low, high));

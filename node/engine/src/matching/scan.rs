@@ -66,7 +66,7 @@ pub fn scan(
         if top.closed_to((bound, doc)) {
             return false;
         }
-        let cut = evaluated >= plan.budget && top.is_full() || clock.is_over();
+        let cut = evaluated >= plan.budget && top.is_full() || clock.spend(evaluator.worth(doc));
         if cut {
             looked_at = LookedAt::Cut;
         }

@@ -19,6 +19,9 @@ use quorate_model::limits::QUERY_WORDS_MAX;
 /// Pairs of matches of two words that are looked at one by one; of more, only those that stand near each other.
 const PAIRS_MAX: usize = 4_096;
 
+/// Tokens of a document, for each word of the query, that are worth one document of ordinary length to a [`Clock`](crate::clock::Clock).
+const TOKENS_PER_UNIT: u32 = 512;
+
 /// Matches of one word: position and the best way to get there, distances above attribute.
 type Chain = Vec<(u16, u32)>;
 /// Intervals of all query terms up to which each is looked up in a document by itself.
@@ -70,6 +73,13 @@ impl<'a> Evaluator<'a> {
             matching: vec![],
             query_term_typos,
         }
+    }
+    /// What evaluating a document is worth to a [`Clock`](crate::clock::Clock): 1 for one of ordinary length.
+    #[inline]
+    pub fn worth(&self, doc: u32) -> u32 {
+        let offsets = &self.lists.doc_off;
+        let tokens = offsets[doc as usize + 1] - offsets[doc as usize];
+        1 + tokens.saturating_mul(self.query_terms.len() as u32) / TOKENS_PER_UNIT
     }
     /// What it reads.
     pub fn lists(&self) -> Lists<'a> {
@@ -156,7 +166,11 @@ fn scores_of<'a>(evaluator: &mut Evaluator<'a>, doc: u32, before: (u32, u32)) ->
         }
         let are_many = linked && previous.len() * current.len() > PAIRS_MAX;
         if are_many {
+            // all words from the last number on share it: of those in one place the best way counts
             previous.sort_unstable();
+            previous.dedup_by_key(|link| link.0);
+            current.sort_unstable();
+            current.dedup();
         }
         let sorted = are_many.then(|| Sorted::of(previous));
         way = UNREACHED;

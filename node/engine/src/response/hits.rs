@@ -5,6 +5,7 @@ use super::hit::{HitDetails, RankingDetails, Renderer};
 use super::record::Selection;
 use crate::analysis::Analyzer;
 use crate::bits;
+use crate::clock::{Clock, Deadline};
 use crate::index::ShardView;
 use crate::limits::SearchLimits;
 use crate::matching::collect::mark_terms;
@@ -84,7 +85,8 @@ pub fn render(
         true => RankingDetails::WithoutPlace,
         false => RankingDetails::Hidden,
     };
-    let details = details(view, plan, prepared, query_terms, shown, scratch);
+    let late = limits.deadline.of_showing();
+    let details = details(view, plan, prepared, query_terms, shown, (scratch, &late));
     let marked = marked(plan, params);
     let mut renderer =
         Renderer::new(settings, &selection, &showing, analyzer, &marked, ranking, limits.bytes_max);
@@ -92,7 +94,6 @@ pub fn render(
         shown.iter().map(|shown| view.segments()[shown.entry.segment].record(shown.entry.doc).len());
     let expected = 2 * records.sum::<usize>() + BYTES_AROUND * shown.len();
     renderer.hits.json.reserve(expected.min(limits.bytes_max));
-    let late = limits.deadline.of_showing();
     let shown_count = shown.len();
     for (shown, details) in shown.iter().zip(&details) {
         if renderer.hits.json.len() > UNTIMED_BYTES && late.is_over() {
@@ -124,16 +125,17 @@ fn marked<'p>(plan: &'p Plan, params: &Effective) -> Cow<'p, Plan> {
     let word = Word { prefix: false, edits: 0, others, ..word.clone() };
     Cow::Owned(Plan { words: vec![word], alternatives: vec![], ..plan.clone() })
 }
-/// Evaluates the shown documents once more, keeping what ranked them.
+/// Evaluates the shown documents once more, keeping what ranked them; nothing of those that it is too late for.
 fn details(
     view: &ShardView,
     plan: &Plan,
     prepared: &Prepared<'_>,
     query_terms: &[Vec<Vec<TermMatches>>],
     shown: &[Shown],
-    scratch: &mut Scratch,
+    (scratch, late): (&mut Scratch, &Deadline),
 ) -> Vec<HitDetails> {
     let mut details = vec![HitDetails::default(); shown.len()];
+    let mut clock = Clock::new(late);
     for (number, segment) in view.segments().iter().enumerate() {
         let here = |shown: &Shown| shown.entry.segment == number;
         if !shown.iter().any(here) {
@@ -150,6 +152,9 @@ fn details(
             let mut evaluator =
                 Evaluator::new(segment.lists(), query_terms, &plan.rules, plan.frame(path), &terms);
             for (i, shown) in shown_here() {
+                if clock.spend(evaluator.worth(shown.entry.doc)) {
+                    break;
+                }
                 if let Some(scores) = evaluator.evaluate(shown.entry.doc) {
                     details[i].add(plan, path, scores, &evaluator.query_term_typos);
                 }
