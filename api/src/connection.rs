@@ -47,7 +47,9 @@ pub enum Encryption {
 /// What connections a node insists on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConnectionRules {
-    /// The port where calls are encrypted, if all from other machines have to be.
+    /// Whether calls from other machines have to be encrypted.
+    pub https_only: bool,
+    /// The port where they are, unless a proxy alone encrypts them.
     pub https_port: Option<u16>,
     /// Whether operators show a certificate.
     pub certificates: bool,
@@ -108,15 +110,14 @@ pub fn check<H>(
         return Ok(());
     }
     let connection = Connection::of(request);
-    if let Some(port) = wanted.https_port
+    if wanted.https_only
         && !connection.as_ref().is_some_and(Connection::is_encrypted)
         && !is_forwarded_encrypted(request, state)
     {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok());
         let host = host.map_or("HOST", without_port);
-        return Err(Error::forbidden(format!(
-            "Calls by plain HTTP are not taken, use https://{host}:{port}"
-        )));
+        let port = wanted.https_port.map(|port| format!(":{port}")).unwrap_or_default();
+        return Err(Error::forbidden(format!("Calls by plain HTTP are not taken, use https://{host}{port}")));
     }
     let has_certificate = connection.as_ref().is_some_and(Connection::has_certificate);
     if wanted.certificates && is_of_operators(route.path) && !has_certificate {

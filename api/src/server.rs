@@ -311,7 +311,8 @@ pub fn server(options: ServerOptions) -> io::Result<Bound> {
     let encrypted = encrypted.transpose()?;
     state.set_listeners(Listeners::new(address, split.clone()));
     state.want_connections(ConnectionRules {
-        https_port: encrypted.filter(|_| options.https_only).map(|at| at.port()),
+        https_only: options.https_only,
+        https_port: encrypted.map(|at| at.port()),
         certificates: options.encrypted.is_some_and(|it| it.tls.wants_certificates()),
     });
     Ok(Bound { server: http.run(), address, split, encrypted, state })

@@ -14,7 +14,7 @@ use quorate_api::{Encrypted, Limits, Listener, Locations, Networks, ServerOption
 use quorate_cluster::{CheckOptions, ClusterOptions, Expected, Service, ServiceOptions, Started};
 use quorate_model::level;
 use std::io::IsTerminal;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -56,6 +56,9 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
             warn_of(*address);
         }
     }
+    // who cannot be asked anything later becomes no member, and makes no folder
+    let addresses = std::iter::once(&listen).chain(split.iter().map(|(_, address)| address));
+    addresses.chain(encrypted.as_ref().map(|it| &it.listen)).try_for_each(check_free)?;
     // it may wait for others, or go through a long log: whatever it does, it can be cut off as by a crash
     let opened = tokio::select! {
         opened = Service::open(service_options(values)?) => opened,
@@ -74,6 +77,10 @@ async fn serve(values: &Values, allowed: Allowed, reloading: &mut Reloading<'_>)
     outcome
 }
 
+/// Errors: nobody can listen there, as the server is to do later.
+fn check_free(address: &SocketAddr) -> Result<()> {
+    TcpListener::bind(address).map(drop).with_context(|| format!("cannot listen on {address}"))
+}
 fn warn_of(address: SocketAddr) {
     tracing::warn!(%address, "reachable from other machines without TLS: put a proxy with TLS before it");
 }
@@ -155,8 +162,11 @@ fn encrypted(values: &Values) -> Result<Option<Encrypted>> {
                 bail!("{option}: there is no tls-listen, the address that it is for");
             }
         }
-        if values.is_on("https-only") {
-            bail!("https-only: there is no tls-listen, where calls could go instead");
+        if values.is_on("https-only") && values.list("trusted-proxies").is_empty() {
+            bail!(
+                "https-only: there is no tls-listen, where calls could go instead, and none of trusted-proxies, which could say that \
+                 they came by HTTPS"
+            );
         }
         return Ok(None);
     };

@@ -8,6 +8,7 @@ use crate::meta::MetaState;
 use crate::options::ServiceOptions;
 use quorate_model::{Error, GroupId, NodeId, Result};
 use quorate_node::{LevelInForce, Node, NodeOptions, Pace, SharedDictionaries};
+use quorate_store::StoreError;
 use quorate_store::dump;
 use quorate_store::files::Files;
 use quorate_store::identity::DataFolder;
@@ -194,6 +195,8 @@ pub(super) fn open_tree(
         }
         Ok(None) if tree.applied() == 0 => DumpFound::Whole,
         Ok(None) => DumpFound::Lost,
+        // it is whole, and whoever may read it finds the group in it
+        Err(error @ StoreError::Io { .. }) if error.is_forbidden() => return Err(error.into()),
         // the log may still reach back far enough; if it does not, consensus refuses to start
         Err(error) => {
             warnings.push(format!("a dump of the metadata store is not used: {error}"));

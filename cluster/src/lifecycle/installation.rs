@@ -15,6 +15,8 @@ use quorate_store::layout::Layout;
 
 /// Characters of an admin key given by the operator.
 const ADMIN_KEY_CHARS_MIN: usize = 8;
+/// Characters of one at most: callers send it in a header.
+const ADMIN_KEY_CHARS_MAX: usize = 1_024;
 
 /// What the meta state keeps of the admin key.
 pub fn admin_key_digest(value: &str) -> [u8; 32] {
@@ -33,13 +35,14 @@ pub fn check(options: &ServiceOptions) -> Result<()> {
     options.admin_key.as_deref().map_or(Ok(()), check_admin_key)
 }
 
-/// Errors: `Invalid`, an admin key of fewer characters than it must have, or others than visible ones.
+/// Errors: `Invalid`, an admin key of fewer or more characters than it may have, or others than visible ones.
 pub fn check_admin_key(key: &str) -> Result<()> {
-    match key.chars().count() < ADMIN_KEY_CHARS_MIN || !key.bytes().all(|b| b.is_ascii_graphic()) {
-        true => Err(Error::invalid(format!(
-            "the admin key must have at least {ADMIN_KEY_CHARS_MIN} characters, all of them visible ASCII"
+    let has_length = (ADMIN_KEY_CHARS_MIN..=ADMIN_KEY_CHARS_MAX).contains(&key.chars().count());
+    match has_length && key.bytes().all(|b| b.is_ascii_graphic()) {
+        true => Ok(()),
+        false => Err(Error::invalid(format!(
+            "the admin key must have {ADMIN_KEY_CHARS_MIN} to {ADMIN_KEY_CHARS_MAX} characters, all of them visible ASCII"
         ))),
-        false => Ok(()),
     }
 }
 

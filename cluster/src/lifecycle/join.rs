@@ -134,6 +134,14 @@ fn check_level(own: u16, meta: &MetaState) -> Result<()> {
 /// another node.
 fn as_known(joining: &mut Joining, given: &ClusterOptions, meta: &MetaState, node: NodeId) -> Result<()> {
     let Some(known) = meta.nodes.get(&node) else { return Ok(()) };
+    if known.peer != joining.peer && !known.peer.is_empty() {
+        tracing::warn!(
+            known = known.peer,
+            given = joining.peer,
+            "the other nodes call this one at the peer address that it had, and do not hear of another one while they cannot: start it \
+             with that address, or let a node with an empty folder take its place (quorate cluster replace)"
+        );
+    }
     match &given.node_name {
         Some(name) if meta.namesake(node, name).is_some() => {
             return Err(Error::invalid(NotAdmitted::NameTaken(name.clone()).to_string()));

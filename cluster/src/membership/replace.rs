@@ -84,6 +84,14 @@ pub(super) fn replacing(
         None => successor(meta, seen, old_id, old_row)?,
     };
     check_successor(seen, (old_id, old_row), (new_id, new_row))?;
+    if gains_nothing(meta, old_id, new_id) {
+        return Err(Error::invalid(format!(
+            "{new} has a replica of every group of {old} already: start a new node first (quorate cluster add), or take {old} out \
+             for good (quorate cluster remove)",
+            new = new_row.name,
+            old = old_row.name
+        )));
+    }
     if force == Force::No {
         check_gone(seen, &old_row.name)?;
         check_dispensable(seen, &old_row.name)?;
@@ -130,7 +138,7 @@ fn successor<'m>(
         *id != old && of.is_active() && of.cluster == row.cluster && is_reachable(seen, &of.name)
     };
     let candidates = meta.present_nodes().into_iter().filter(is_candidate);
-    let newer = candidates.filter(|(_, of)| of.since > row.since);
+    let newer = candidates.filter(|(id, of)| of.since > row.since && !gains_nothing(meta, old, *id));
     newer.max_by_key(|(_, of)| of.since).ok_or_else(|| {
         Error::invalid(format!(
             "no node has joined the cluster {} after {}: start a new one first (quorate cluster add), \
@@ -153,6 +161,12 @@ fn check_successor(seen: &Overview, old: (NodeId, &NodeRow), new: (NodeId, &Node
         return Ok(());
     };
     Err(Error::invalid(reason))
+}
+
+/// Whether `new` is in every place of `old` already: there would be one replica fewer of each group.
+fn gains_nothing(meta: &MetaState, old: NodeId, new: NodeId) -> bool {
+    let mut held = meta.placement.values().filter(|nodes| nodes.contains(&old)).peekable();
+    held.peek().is_some() && held.all(|nodes| nodes.contains(&new))
 }
 
 /// The groups of `old` that `new` does not have yet, each with `new` in its place.
@@ -204,5 +218,14 @@ mod tests {
             [(GroupId(1), ids([2, 1, 4]))],
             "group 2 has the new one already, and gets another by the plan"
         );
+        let pairs = [(1, 4), (3, 4), (4, 1), (2, 1)];
+        assert_eq!(
+            pairs.map(|(old, new)| gains_nothing(&meta, NodeId(old), NodeId(new))),
+            [false, false, true, true],
+            "who has all of them is no new one"
+        );
+        let seen = seen(&["n1", "n2", "n4"], vec![]);
+        let refused = replacing(&meta, &seen, "n4", Some("n1"), Force::Yes).unwrap_err().message;
+        assert!(refused.starts_with("n1 has a replica of every group of n4 already"), "{refused}");
     }
 }

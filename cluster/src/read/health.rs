@@ -88,6 +88,7 @@ pub fn of(context: &NodeContext) -> Health {
     let groups = Groups { context, meta: &meta, reachable: &reachable };
     health.reads.extend(groups.against_reads());
     health.writes.extend(groups.against_writes(&local));
+    health.warnings.extend(groups.of_others());
     let full = full_elsewhere(context, &local);
     match full.is_empty() {
         true => health.warnings.extend(full_warning(context)),
@@ -143,8 +144,23 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    fn placement(&self) -> impl Iterator<Item = GroupId> {
-        self.meta.placement.keys().copied()
+    /// The groups of the cluster of this node.
+    fn placement(&self) -> Vec<GroupId> {
+        let row = self.meta.nodes.get(&self.context.self_id());
+        let own = row.map(|row| self.meta.groups_of(&row.cluster)).unwrap_or_default();
+        own.into_iter().filter(|group| self.meta.placement.contains_key(group)).collect()
+    }
+    /// What others lack does not stand against a node that serves its own.
+    fn of_others(&self) -> Vec<String> {
+        let own = self.meta.nodes.get(&self.context.self_id()).map(|row| &row.cluster);
+        let others = self.meta.clusters.keys().filter(|name| Some(*name) != own);
+        let out_of_reach = |name: &String| {
+            let groups = self.meta.groups_of(name).into_iter();
+            let placed = groups.filter(|group| self.meta.placement.contains_key(group));
+            let lost = placed.filter(|&group| !self.is_readable(group) && !self.is_elsewhere(group));
+            named(lost, &format!("out of reach, of the cluster {name}"))
+        };
+        others.filter_map(out_of_reach).collect()
     }
     fn is_readable(&self, group: GroupId) -> bool {
         read::is_readable(self.context, group)
@@ -154,7 +170,8 @@ impl Groups<'_> {
     }
     /// A node that has just started serves when it has everything it should have, later also what others have for it.
     fn against_reads(&self) -> Vec<String> {
-        let unreadable: Vec<GroupId> = self.placement().filter(|&group| !self.is_readable(group)).collect();
+        let unreadable: Vec<GroupId> =
+            self.placement().into_iter().filter(|&group| !self.is_readable(group)).collect();
         let mut reasons = vec![];
         if !self.context.readiness().has_caught_up() {
             let own = unreadable.iter().copied().filter(|&group| self.is_wanted_here(group));
@@ -191,7 +208,8 @@ impl Groups<'_> {
         let without = member.iter().filter(|group| !has_leader(group)).map(|group| group.id);
         let mut reasons: Vec<String> = named(without, "without a leader").into_iter().collect();
         let is_local = |id: GroupId| member.iter().any(|group| group.id == id);
-        let remote = self.placement().filter(|&group| !is_local(group) && !self.is_elsewhere(group));
+        let placed = self.placement().into_iter();
+        let remote = placed.filter(|&group| !is_local(group) && !self.is_elsewhere(group));
         reasons.extend(named(remote, "out of reach for writes"));
         reasons
     }

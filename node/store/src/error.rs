@@ -79,6 +79,10 @@ impl StoreError {
     pub fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
         StoreError::Io { action, path: path.to_path_buf(), source }
     }
+    /// Whether the process may not do with a file what it has to.
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, StoreError::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
     /// Bytes of `what` are not what was written.
     pub fn damaged(what: impl Into<String>, why: impl Into<String>) -> Self {
         StoreError::Damaged { what: what.into(), why: why.into() }

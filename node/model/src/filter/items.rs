@@ -18,7 +18,7 @@ pub enum Items {
     Tags,
 }
 
-/// What becomes of the spaces around the value of a facet: in a list it is what stands behind the name, in a text they separate.
+/// What becomes of the spaces around the value of a facet or a tag: in a list it is what stands behind the name, in a text they separate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spaces {
     Kept,
@@ -171,6 +171,7 @@ fn atom(items: Items, untrimmed: &str, spaces: Spaces) -> Option<FilterAtom> {
     match items {
         Items::Numbers => Some(FilterAtom { atom: number_atom(item)?, negated: false, score: 1 }),
         Items::Tags => {
+            let item = if spaces == Spaces::Kept { untrimmed } else { item };
             let (item, score) = split_score(item)?;
             let (negated, value) = sign(item);
             let value = strip_quotes(value);

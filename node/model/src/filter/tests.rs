@@ -23,6 +23,24 @@ fn check_items(items: Items, value: Value, expected: &str) {
 }
 
 #[test]
+fn tags_of_a_list_keep_their_spaces_and_those_of_a_text_do_not() {
+    let tags = |value: serde_json::Value| {
+        let filter = parse_items("tagFilters", Items::Tags, &value).unwrap();
+        let of = |atom: &FilterAtom| match &atom.atom {
+            Atom::Tag { value } => (value.clone(), atom.negated),
+            other => panic!("{other:?}"),
+        };
+        filter.all.iter().flat_map(|any| any.any.iter().map(of)).collect::<Vec<_>>()
+    };
+    let given = |value: &str, negated: bool| (value.to_owned(), negated);
+    assert_eq!(
+        tags(serde_json::json!(["  lead", "-  lead", ["trail ", "a"]])),
+        [given("  lead", false), given("  lead", true), given("trail ", false), given("a", false)]
+    );
+    assert_eq!(tags(serde_json::json!(" a , - b")), [given("a", false), given(" b", true)]);
+}
+
+#[test]
 fn c5_1_or_binds_tighter_than_and() {
     check("", "");
     check(" \n\t\u{c}", "");
