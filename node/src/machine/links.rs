@@ -250,10 +250,13 @@ impl PlacementMachine {
         self.remove_files(state.incarnation)
     }
 
-    /// Ends that an index follows; a standard replica keeps its records.
+    /// Ends that an index follows; a standard replica keeps its records. In a replay its files may be gone, for a later command removes
+    /// them or gives it others.
     fn let_go(&mut self, at: LogPosition, incarnation: Incarnation, kind: ReplicaKind) -> Result<()> {
         match (kind, self.node.index(incarnation)) {
-            (ReplicaKind::Standard, Some(state)) if state.has_files(&*self.node.files)? => {
+            (ReplicaKind::Standard, Some(state))
+                if !state.is_gone() && state.has_files(&*self.node.files)? =>
+            {
                 let (nothing, place) = (Arc::new(vec![]), self.place(at));
                 self.with_writer(&state, |writer| writer.apply_durably(place, at.term, nothing))?;
             }

@@ -293,3 +293,27 @@ fn a_group_drops_nothing_that_lies_in_another_one() {
         assert_eq!((found.len(), rig.records(1)), (1, found));
     });
 }
+
+/// The store of the process that died knows of files that it had removed: of the primary, which goes first, and of its replica.
+#[test]
+fn a_primary_and_its_replica_that_were_dropped_are_not_missed_after_a_kill() {
+    in_system(|| {
+        let dir = tempfile::tempdir().unwrap();
+        let mut rig = Rig::open(dir.path(), vec![]);
+        rig.apply(records(1, vec![put("a", 1)]));
+        rig.apply(follow(1, 2, &[(2, STANDARD)]));
+        rig.machine.close().unwrap();
+        rig.tree.write_out().unwrap();
+        let mut rig = Rig::open(dir.path(), rig.kill());
+        rig.machine.replayed();
+        for index in [1, 2] {
+            rig.apply(IndexCommand::Drop { index });
+        }
+        let mut rig = Rig::open_without_replay(dir.path(), rig.kill());
+        assert!(rig.node.lacks_files(GROUP), "the store is of before the drops");
+        rig.replay().unwrap();
+        rig.machine.replayed();
+        assert_eq!(rig.machine.incarnations(), Vec::<u64>::new());
+        assert!(!rig.node.lacks_files(GROUP) && rig.node.gone_files(GROUP).is_empty());
+    });
+}
