@@ -294,7 +294,8 @@ fn a_group_drops_nothing_that_lies_in_another_one() {
     });
 }
 
-/// The store of the process that died knows of files that it had removed: of the primary, which goes first, and of its replica.
+/// The store of the process that died knows of files that it had removed: of the primary, which goes first, and of its replica, whose
+/// folder it had no time to remove.
 #[test]
 fn a_primary_and_its_replica_that_were_dropped_are_not_missed_after_a_kill() {
     in_system(|| {
@@ -309,7 +310,9 @@ fn a_primary_and_its_replica_that_were_dropped_are_not_missed_after_a_kill() {
         for index in [1, 2] {
             rig.apply(IndexCommand::Drop { index });
         }
-        let mut rig = Rig::open_without_replay(dir.path(), rig.kill());
+        let log = rig.kill();
+        std::fs::create_dir_all(quorate_store::layout::Layout::new(dir.path()).shard(2, 0)).unwrap();
+        let mut rig = Rig::open_without_replay(dir.path(), log);
         assert!(rig.node.lacks_files(GROUP), "the store is of before the drops");
         rig.replay().unwrap();
         rig.machine.replayed();
