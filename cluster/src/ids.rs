@@ -3,6 +3,9 @@
 use crate::clock::unix_us;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How far a clock is set back at most by who corrects it a little.
+const CORRECTION_MS: u64 = 10_000;
+
 /// Makes times that never go back and record ids that are never made twice. One per process.
 #[derive(Debug)]
 pub struct IdSource {
@@ -23,10 +26,13 @@ impl IdSource {
     pub fn set_start(&self, start: u64) {
         self.start.store(start, Ordering::Release);
     }
-    /// The time for an entry, Unix milliseconds: never before an earlier one of this process.
+    /// The time for an entry, Unix milliseconds: not before an earlier one of this process, unless the clock was set back by more
+    /// than a correction does it. What was noted while it was an hour ahead is no reason to date all that follows an hour ahead.
     pub fn time_ms(&self) -> u64 {
         let now = unix_us() / 1_000;
-        self.last_ms.fetch_max(now, Ordering::Relaxed).max(now)
+        let next = |last: u64| Some(if last > now + CORRECTION_MS { now } else { last.max(now) });
+        let last = self.last_ms.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
+        next(last.expect("the closure always answers")).expect("it does")
     }
     /// A record id: 26 digits that grow with every call (C§2).
     ///
@@ -89,14 +95,18 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_set_back_does_not_repeat_ids_or_times() {
+    fn a_clock_set_back_does_not_repeat_ids_and_a_little_no_times() {
         let source = IdSource::new(7);
         let ahead = unix_us() + 3_600_000_000;
         source.last_us.store(ahead, Ordering::Relaxed);
-        source.last_ms.store(ahead / 1_000, Ordering::Relaxed);
         assert_eq!(source.object_id(), format!("{:016}0000000007", ahead + 1));
         assert_eq!(source.object_id(), format!("{:016}0000000007", ahead + 2));
-        assert_eq!(source.time_ms(), ahead / 1_000);
+        let corrected = unix_us() / 1_000 + CORRECTION_MS / 2;
+        source.last_ms.store(corrected, Ordering::Relaxed);
+        assert_eq!([source.time_ms(), source.time_ms()], [corrected, corrected]);
+        source.last_ms.store(ahead / 1_000, Ordering::Relaxed);
+        let now = source.time_ms();
+        assert!(now < ahead / 1_000 && source.time_ms() >= now, "an hour is no correction");
     }
 
     #[test]

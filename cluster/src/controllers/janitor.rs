@@ -12,6 +12,7 @@ use crate::groups::Group;
 use crate::membership;
 use crate::meta::MetaState;
 use crate::metrics;
+use crate::peer::PeerStatus;
 use crate::write::announcements::{announce, announcement};
 use quorate_model::{Error, GroupId, Result, TaskId, level, limits};
 use quorate_node::ops::{Incarnation, IndexCommand};
@@ -32,6 +33,8 @@ const STRAY_ROUNDS: u64 = 12;
 const CALLER_GONE: Duration = Duration::from_secs(4 * limits::WRITE_S);
 /// After this time it is asked whether anybody is still at it.
 const ORPHANED: Duration = Duration::from_secs(10);
+/// How far another clock may be behind while ended keys are removed: they are a minute after their end.
+const KEYS_END_MS: i64 = 30_000;
 /// How long the meta group may take to say how far it is.
 const BARRIER: Duration = Duration::from_secs(5);
 
@@ -80,10 +83,17 @@ fn is_alone(context: &NodeContext) -> bool {
     context.meta().present_nodes().len() <= 1
 }
 
+/// Whether the clock of this node is so far ahead of another one's that it may end keys which others still go by.
+fn is_ahead(context: &NodeContext) -> bool {
+    let behind_ms = |peer: &PeerStatus| peer.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms < -KEYS_END_MS);
+    context.peers().status().iter().any(behind_ms)
+}
+
 async fn of_installation(context: &NodeContext, ages: &mut Ages) -> Result<()> {
     let meta = context.meta();
     ages.look(&meta, is_alone(context));
-    if meta.level() >= level::MANAGED_KEYS && !meta.ended_keys(clock::unix_ms() / 1_000).is_empty() {
+    let ended = || meta.ended_keys(clock::unix_ms() / 1_000);
+    if meta.level() >= level::MANAGED_KEYS && !is_ahead(context) && !ended().is_empty() {
         let remove = MetaCommand::RemoveEndedKeys;
         context.proposer().propose_meta(remove, Purpose::Remove, write_deadline()).await?;
     }
