@@ -381,7 +381,7 @@ fn erase(shared: &Shared) {
     }));
     match written {
         Ok(Ok(())) => shared.to_erase.lock().retain(|group, through| !cut.contains(&(*group, *through))),
-        // it is done again, which is needed by nobody
+        // what is live is written anew once more
         Ok(Err(error)) => tracing::warn!(%error, "cannot note what has left the raft log"),
         Err(_) => shared.fatal("the raft log could not be written anew"),
     }

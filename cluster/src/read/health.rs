@@ -144,11 +144,16 @@ struct Groups<'a> {
 }
 
 impl Groups<'_> {
-    /// The groups of the cluster of this node.
+    /// The groups of the cluster of this node; all of them as long as nobody knows the node.
     fn placement(&self) -> Vec<GroupId> {
-        let row = self.meta.nodes.get(&self.context.self_id());
-        let own = row.map(|row| self.meta.groups_of(&row.cluster)).unwrap_or_default();
-        own.into_iter().filter(|group| self.meta.placement.contains_key(group)).collect()
+        let placed = self.meta.placement.keys().copied();
+        match self.meta.nodes.get(&self.context.self_id()) {
+            Some(row) => {
+                let own = self.meta.groups_of(&row.cluster);
+                placed.filter(|group| own.contains(group)).collect()
+            }
+            None => placed.collect(),
+        }
     }
     /// What others lack does not stand against a node that serves its own.
     fn of_others(&self) -> Vec<String> {
