@@ -230,14 +230,15 @@ fn holds(client: &Client, index: &str, done: &Done) -> bool {
     let task = format!("/1/indexes/{}/task/{}", segment(index), done.task_id);
     let begun = Instant::now();
     loop {
-        let is_shown = || match client.get(&task).and_then(Answer::ok) {
+        // asked first: it may be shown between two questions
+        let is_shown = match client.get(&task).and_then(Answer::ok) {
             Ok(answer) => answer.get("status").and_then(Value::as_str) == Some("published"),
             Err(_) => false,
         };
         match client.get(&path) {
             // what was answered is shown a moment later; a task that nobody knows is never
             Ok(answer) if answer.status == 404 => {
-                if begun.elapsed() >= SHOWN || is_shown() {
+                if begun.elapsed() >= SHOWN || is_shown {
                     eprintln!("`{index}` lacks what was sent before: all of it is sent again");
                     return false;
                 }
