@@ -302,3 +302,23 @@ fn batch(records: &[Value]) -> Value {
         records.iter().map(|record| json!({"action": "addObject", "body": record})).collect();
     json!({"requests": requests})
 }
+
+/// Who serves their own cluster is ready: a balancer would take all of them out for what another cluster has lost.
+#[test]
+fn a_cluster_that_is_gone_leaves_the_nodes_of_another_one_ready() {
+    let mut cluster = Cluster::start_in(&["main", "main", "west"]).unwrap();
+    let user = |cluster: &Cluster| cluster.any().with_header("X-Algolia-User-ID", "jane");
+    let assigned = user(&cluster).post("/1/clusters/mapping", &json!({"cluster": "main"}));
+    assigned.unwrap().success().unwrap();
+    cluster.kill(2).unwrap();
+    let says = |number: usize| cluster.node(number).unwrap().client().get("/readyz").unwrap();
+    let is_told = |number: usize| says(number).body["warnings"].to_string().contains("of the cluster west");
+    wait_until(PATIENCE, "the loss is told", || is_told(0) && is_told(1));
+    for number in [0, 1] {
+        let ready = says(number);
+        assert_eq!((ready.status, &ready.body["writes"]["ready"]), (200, &json!(true)), "{:?}", ready.body);
+    }
+    let nodes = user(&cluster);
+    let written = nodes.send("PUT", "/1/indexes/books/1", &record("1", 1)).unwrap().success().unwrap();
+    nodes.wait_task("books", written.task_id().unwrap()).unwrap();
+}
